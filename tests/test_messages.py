@@ -85,8 +85,8 @@ MESSAGES = [
     (
         lambda: tf.reshape(ones(2, 3), [-1, 4]),
         Invalid,
-        "reshape: a tensor of shape (2, 3) has 6 values, which shape (-1, 4) cannot hold: "
-        "expected a multiple of 4.",
+        "reshape: a tensor of shape (2, 3) has 6 values, which do not match shape (-1, 4). "
+        "Expected a multiple of 4.",
     ),
     (
         lambda: tf.concat([ones(2, 3), ones(2, 4)], 0),

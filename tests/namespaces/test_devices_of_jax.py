@@ -109,7 +109,7 @@ def test_strings_stay_with_numpy(found):
 def test_a_missing_device_is_an_error_if_it_must_be_there(found):
     assert found["soft"] == "CPU:0"
     assert found["missing"] == (
-        "Could not satisfy device specification '/device:GPU:0'. Expected one of "
-        "['/device:CPU:0', '/device:CPU:1', '/device:CPU:2']; "
-        "tf.config.set_soft_device_placement(True) takes the CPU where a device is missing."
+        "Could not satisfy device specification '/device:GPU:0'. Expected one of ['/device:CPU:0', "
+        "'/device:CPU:1', '/device:CPU:2']. tf.config.set_soft_device_placement(True) uses the CPU "
+        "for missing devices."
     )

@@ -305,7 +305,7 @@ class TestSpecs:
             lambda: tf.type_spec_from_value(tf),
             TypeError,
             f"Could not build a TypeSpec for {tf!r} of unsupported type <class 'module'>. "
-            "Expected a tensor, or what can become one.",
+            "Expected a tensor, or a value that converts to one.",
         )
 
 

@@ -410,7 +410,7 @@ MISPLACED = {
     "slice": (
         lambda x, i: tf.slice(x, [0, i], [1, 2]),
         2,
-        "slice: a part of size 2 of axis 1, which has size 3, must have begin < 2. Received: 2.",
+        "slice: size 2 along axis 1 of size 3 requires begin < 2. Received: 2.",
     ),
 }
 
@@ -455,7 +455,7 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:vectorized_map runs in a loop")
+@pytest.mark.filterwarnings("ignore:vectorized_map falls back to a loop")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_of_a_batch_are_not_taken_for_constants(name, compiled):

@@ -305,15 +305,13 @@ MESSAGES = {
         "indices[0] = [0, 2] does not index into shape (1, 2). Expected 0 <= index < size along "
         "each axis."
     ),
-    "tf.split([1, 2, 3], 2)": ("split: 2 equal parts of 3 cannot be made. Expected a divisor."),
+    "tf.split([1, 2, 3], 2)": ("split: cannot split 3 elements into 2 equal parts."),
     "tf.concat([1, 2], 0)": "concat: can't concatenate scalars. Use tf.stack instead.",
     "tf.where([True, False], [1, 2, 3], 0)": (
         "where: condition (2,), x (3,) and y () must be broadcastable."
     ),
     "tf.zeros([2, -1])": "zeros: dimension -1 must be >= 0. Received: shape (2, -1).",
-    "tf.transpose([[1, 2]], [0, 0])": (
-        "transpose: (0, 0) is no permutation of the 2 axes. Expected each once."
-    ),
+    "tf.transpose([[1, 2]], [0, 0])": ("transpose: (0, 0) is not a permutation of the 2 axes."),
     "tf.pad([1, 2], [[3, 0]], 'REFLECT')": (
         "pad: paddings (3, 0) are too large to mirror 2 elements. Expected at most 1."
     ),
@@ -378,6 +376,6 @@ def test_expand_dims_says_where_a_new_axis_can_go(shape, axis):
     assert_raises(
         lambda: tf.expand_dims(tf.zeros(shape), axis),
         tf.errors.InvalidArgumentError,
-        f"expand_dims: there is no place {axis} for a new axis in a tensor of {ndim} axes. "
-        f"Expected {-ndim - 1} <= axis <= {ndim}.",
+        f"expand_dims: cannot insert axis {axis} into a tensor of {ndim} axes. Expected "
+        f"{-ndim - 1} <= axis <= {ndim}.",
     )

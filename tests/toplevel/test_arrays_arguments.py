@@ -31,8 +31,8 @@ ONES = tf.ones([3, 4])
         (
             lambda: tf.eye([2, 3]),
             TypeError,
-            "eye: `num_rows` and `num_columns` must be one integer each. Received: "
-            "num_rows=[2, 3], num_columns=None.",
+            "eye: `num_rows` and `num_columns` must be integers. Received: num_rows=[2, 3], "
+            "num_columns=None.",
         ),
         (
             lambda: tf.linspace(1.0, 2.0, [1, 2]),
@@ -87,22 +87,24 @@ ONES = tf.ones([3, 4])
         (
             lambda: tf.dynamic_stitch([], []),
             Invalid,
-            "dynamic_stitch: 0 lists of indices for 0 of data. Expected as many, and at least one.",
+            "dynamic_stitch: 0 lists of indices for 0 of data. Expected the same number, at least "
+            "one.",
         ),
         (
             lambda: tf.dynamic_stitch([[0]], []),
             ValueError,
-            "dynamic_stitch: 1 lists of indices for 0 of data. Expected as many, and at least one.",
+            "dynamic_stitch: 1 lists of indices for 0 of data. Expected the same number, at least "
+            "one.",
         ),
         (
             lambda: tf.searchsorted([1.0], 2.0),
             Invalid,
-            "searchsorted: shapes (1,) and () do not have as many rows.",
+            "searchsorted: shapes (1,) and () do not have the same number of rows.",
         ),
         (
             lambda: tf.searchsorted(["a"], ["b"]),
             Invalid,
-            "searchsorted: expected real numbers of one dtype. Received: string and string.",
+            "searchsorted: expected the same real dtype for both. Received: string and string.",
         ),
         (
             lambda: tf.bitcast(tf.constant(["a"]), tf.int32),
@@ -164,13 +166,13 @@ ONES = tf.ones([3, 4])
         (
             lambda: tf.sequence_mask([1, 2], -1),
             Invalid,
-            "sequence_mask: `maxlen` must be a number that is not negative. Received: -1.",
+            "sequence_mask: `maxlen` must be a non-negative number. Received: -1.",
         ),
         (
             lambda: tf.gather_nd(ONES, [[0]], batch_dims=2),
             ValueError,
-            "gather_nd: batch_dims must not be negative, and below the number of axes of params "
-            "and indices. Received: 2 for shapes (3, 4) and (1, 1).",
+            "gather_nd: batch_dims must be non-negative and less than the rank of params and "
+            "indices. Received: 2 for shapes (3, 4) and (1, 1).",
         ),
         (
             lambda: tf.scatter_nd([[0]], [1], [2], bad_indices_policy="none"),
@@ -186,7 +188,7 @@ ONES = tf.ones([3, 4])
         (
             lambda: tf.searchsorted([1, 3], np.array([1.5])),
             Invalid,
-            "searchsorted: expected real numbers of one dtype. Received: int32 and float64.",
+            "searchsorted: expected the same real dtype for both. Received: int32 and float64.",
         ),
         (
             lambda: tf.debugging.assert_shapes([(ONES,)]),

@@ -202,7 +202,7 @@ def test_results_are_tensors_of_their_own():
         (
             lambda: tf.case([(tf.constant(True), int)] * 3, exclusive=True),
             tf.errors.InvalidArgumentError,
-            "case: 3 of 3 predicates are true. Expected at most one, as exclusive=True says.",
+            "case: 3 of 3 predicates are true. With exclusive=True, at most one may be true.",
         ),
         (lambda: tf.case([(True, int)]), TypeError, "pred must be a Tensor, got: True"),
         (
@@ -218,7 +218,7 @@ def test_results_are_tensors_of_their_own():
         (
             lambda: tf.case({}),
             ValueError,
-            "case: 'pred_fn_pairs' must be a list of pairs: a dict has no tensors.",
+            "case: 'pred_fn_pairs' must be a list of pairs: tensors cannot be keys of a dict.",
         ),
         (
             lambda: tf.case(3),
@@ -321,8 +321,8 @@ def test_results_are_tensors_of_their_own():
         (
             lambda: tf.py_function(lambda: [1.0, 2.0], [], tf.float32),
             tf.errors.InvalidArgumentError,
-            "py_function: the function returned 2 values. Expected 1, as `Tout` says; return an "
-            "array or a tensor for one value of several elements.",
+            "py_function: the function returned 2 values, but `Tout` has 1. To return one value "
+            "with several elements, return an array or a tensor.",
         ),
         (
             lambda: tf.py_function(lambda: {}["a"], [], tf.float32),
@@ -352,7 +352,7 @@ def test_results_are_tensors_of_their_own():
         (
             lambda: tf.TensorArray(tf.float32),
             ValueError,
-            "TensorArray: the `size` must be given; 0 if it is to grow.",
+            "TensorArray: `size` is required. Use 0 with dynamic_size=True.",
         ),
         (
             lambda: tf.TensorArray(tf.float32, 2, handle=3),
@@ -397,8 +397,9 @@ def test_results_are_tensors_of_their_own():
         (
             lambda: tf.TensorArray(tf.float32, 2).read(0),
             ValueError,
-            "TensorArray: index 0 was never written, and the shape of the elements is not known, "
-            "<unknown>, to fill it with zeros. Write it first, or pass a full `element_shape`.",
+            "TensorArray: index 0 was never written, and the element shape <unknown> is not fully "
+            "known, so it cannot be filled with zeros. Write it first, or pass a full "
+            "`element_shape`.",
         ),
         (
             lambda: tf.TensorArray(tf.float32, 1).unstack([1.0, 2.0]),
@@ -435,7 +436,7 @@ def test_results_are_tensors_of_their_own():
         (
             lambda: tf.TensorArray(tf.float32, 1).grad("g"),
             NotImplementedError,
-            "TensorArray.grad is not supported: use a tf.GradientTape, which follows the elements.",
+            "TensorArray.grad is not supported: use a tf.GradientTape, which records the elements.",
         ),
     ],
 )

@@ -60,7 +60,7 @@ ERRORS = {
     "strings": (
         lambda: tf.zeros_initializer()([2], tf.string),
         ValueError,
-        "initializer: expected a dtype of numbers or truth values. Received: string.",
+        "initializer: expected a numeric or bool dtype. Received: string.",
     ),
     "normal integers": (
         lambda: tf.random_normal_initializer()([2], tf.int32),
@@ -81,8 +81,8 @@ ERRORS = {
     "a part of a constant": (
         lambda: tf.constant_initializer(1)([2, 2], partition_shape=(1, 2)),
         ValueError,
-        "constant_initializer: it makes no parts of a variable unless support_partition is true. "
-        "Received: partition_shape.",
+        "constant_initializer: partitioned variables require support_partition=True. Received: "
+        "partition_shape.",
     ),
     "a tensor": (
         lambda: tf.constant_initializer(tf.constant(1.0)),

@@ -191,7 +191,7 @@ def test_other_random_numbers_are_drawn_in_a_loop(caplog):
 
     assert len(np.unique(result)) == 4
     assert caplog.messages == [
-        "vectorized_map runs in a loop, which is slower: Random numbers of this kind are drawn one "
+        "vectorized_map falls back to a loop, which is slower: These random numbers are drawn one "
         "example at a time."
     ]
 
@@ -210,9 +210,9 @@ def test_python_control_flow_runs_in_a_loop_with_a_warning(caplog):
 
     np.testing.assert_array_equal(result, np.where(ROWS[:, :1] > 0.5, ROWS, -ROWS))
     assert caplog.messages == [
-        "vectorized_map runs in a loop, which is slower: A value of shape () differs from example "
-        "to example of a batch, so it cannot leave for Python or NumPy. Use tf operations on it, "
-        "or tf.map_fn."
+        "vectorized_map falls back to a loop, which is slower: A value of shape () differs from "
+        "example to example of a batch, so it cannot leave for Python or NumPy. Use tf operations "
+        "on it, or tf.map_fn."
     ]
 
 
@@ -262,12 +262,11 @@ def test_errors_say_what_was_expected():
     assert_raises(
         lambda: tf.vectorized_map(lambda x: x, tf.constant(3.0)),
         ValueError,
-        "vectorized_map: every element of `elems` needs a first axis to map over. Received: shapes "
-        "[()].",
+        "vectorized_map: every element of `elems` must have rank >= 1. Received: shapes [()].",
     )
     assert_raises(
         lambda: tf.vectorized_map(lambda x: x, [tf.ones([2]), tf.ones([3])]),
         errors.InvalidArgumentError,
         "vectorized_map: the first axes of `elems` differ in size. Received: shapes [(2,), (3,)]. "
-        "Expected one size, or 1.",
+        "Expected equal sizes, or 1.",
     )

@@ -26,7 +26,7 @@ from retrograde.strings._elementwise import (
     scalar_string,
 )
 from retrograde.strings._numbers import parse_number
-from retrograde.toplevel.printing import elements_of
+from retrograde.toplevel.printing import format_array
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect
 from retrograde.values.errors import OutOfRangeError, allocate, invalid
@@ -228,7 +228,7 @@ def format(
 
 
 def _format_tensor(x: Tensor, summarize: int) -> str:
-    text = elements_of(np.asarray(x), summarize)
+    text = format_array(np.asarray(x), summarize)
     return f'"{text}"' if x.dtype is dtypes.string and not x.ndim else text
 
 

@@ -1,1 +1,1 @@
-"""Functions and classes of the namespace `tf` itself, which no other namespace defines."""
+"""Functions and classes of the namespace `tf` that no other namespace defines."""

@@ -1,4 +1,4 @@
-"""Branches and loops as functions: Python's own, on values that tapes follow."""
+"""Branches and loops as functions. They run as Python control flow, which tapes record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from retrograde.values.specs import TensorSpec
 def cond(
     pred: Any, true_fn: Callable | None = None, false_fn: Callable | None = None, name: Any = None
 ) -> Any:
-    """What `true_fn()` returns if `pred` is true, else what `false_fn()` returns.
+    """Returns `true_fn()` if `pred` is true, else `false_fn()`.
 
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
@@ -47,16 +47,16 @@ def case(
     strict: bool = False,
     name: Any = "case",
 ) -> Any:
-    """What the function beside the first true predicate returns; without one, `default()`.
+    """Returns the result of the function of the first true predicate, or else `default()`.
 
-    With `exclusive`, all predicates are looked at, and more than one that is true is an error; so
-    is none, without a `default`.
+    With `exclusive`, all predicates are evaluated, and more than one true predicate is an error.
+    Without a `default`, so is no true predicate.
 
     >>> x = tf.constant(5)
     >>> tf.case([(x < 3, lambda: "few"), (x < 10, lambda: "some")], default=lambda: "many")
     'some'
     """
-    pairs = _predicates(pred_fn_pairs)
+    pairs = _check_pairs(pred_fn_pairs)
     if default is not None:
         _check_callable(default, "default")
     true = []
@@ -67,8 +67,8 @@ def case(
             true.append(function)
     if len(true) > 1:
         raise invalid(
-            f"case: {len(true)} of {len(pairs)} predicates are true. Expected at most one, as "
-            "exclusive=True says."
+            f"case: {len(true)} of {len(pairs)} predicates are true. With exclusive=True, at most "
+            "one may be true."
         )
     if true:
         return true[0]()
@@ -79,9 +79,11 @@ def case(
     return default()
 
 
-def _predicates(pairs: Any) -> list[tuple[Tensor, Callable]]:
+def _check_pairs(pairs: Any) -> list[tuple[Tensor, Callable]]:
     if isinstance(pairs, dict):
-        raise ValueError("case: 'pred_fn_pairs' must be a list of pairs: a dict has no tensors.")
+        raise ValueError(
+            "case: 'pred_fn_pairs' must be a list of pairs: tensors cannot be keys of a dict."
+        )
     if not isinstance(pairs, (list, tuple)):
         raise TypeError(f"'pred_fn_pairs' must be a list or a tuple. Received: {type(pairs)}")
     if not pairs:
@@ -106,9 +108,10 @@ def switch_case(
     default: Callable | None = None,
     name: Any = "switch_case",
 ) -> Any:
-    """What the function at `branch_index` returns; `default()`, or the last one, beyond the ends.
+    """Returns the result of the function at `branch_index`.
 
-    `branch_fns` is a list of functions, or a dict or pairs that number them from 0 on.
+    An index out of range selects `default`, or else the last function. `branch_fns` is a list of
+    functions, or a dict or pairs that number them from 0.
 
     >>> tf.switch_case(tf.constant(1), [lambda: "a", lambda: "b"])
     'b'
@@ -129,7 +132,7 @@ def switch_case(
 
 
 def _branches(branch_fns: Any) -> list[Callable]:
-    """The functions to choose from, in order."""
+    """Returns the functions to choose from, in order."""
     if isinstance(branch_fns, dict):
         branch_fns = list(branch_fns.items())
     if not isinstance(branch_fns, (list, tuple)):
@@ -170,11 +173,11 @@ def while_loop(
     maximum_iterations: Any = None,
     name: Any = None,
 ) -> Any:
-    """Goes on with `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true.
+    """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true.
 
-    `body` returns a list or a tuple of the same structure as `loop_vars`. Shapes may change on the
-    way, so `shape_invariants` need not be given. Tapes follow every step, whatever `back_prop`
-    says, as in TensorFlow's eager mode.
+    `body` returns a list or a tuple with the structure of `loop_vars`. Shapes may change between
+    iterations, so `shape_invariants` is not needed. Tapes record every iteration, whatever
+    `back_prop` is, as in TensorFlow's eager mode.
 
     >>> i, total = tf.while_loop(lambda i, _: i < 4, lambda i, t: (i + 1, t * 2.0), (0, 1.0))
     >>> i.numpy(), total.numpy()
@@ -189,9 +192,9 @@ def while_loop(
             "'loop_vars' must be provided: a list or a tuple with at least one value. Received: "
             f"{shown(loop_vars)}."
         )
-    left = None if maximum_iterations is None else _iterations(maximum_iterations)
+    remaining = None if maximum_iterations is None else _max_iterations(maximum_iterations)
     expected = list(loop_vars)
-    while (left is None or left > 0) and as_tensor(cond(*loop_vars)):
+    while (remaining is None or remaining > 0) and as_tensor(cond(*loop_vars)):
         loop_vars = body(*loop_vars)
         if not isinstance(loop_vars, (list, tuple)):
             raise TypeError(
@@ -199,12 +202,12 @@ def while_loop(
                 f"Received: {shown(loop_vars)}."
             )
         assert_same_structure(expected, list(loop_vars))
-        left = None if left is None else left - 1
+        remaining = None if remaining is None else remaining - 1
     leaves, pack = _nest.flatten_with_pack(loop_vars)
     return pack([x if isinstance(x, TensorArray) else convert_to_tensor(x) for x in leaves])
 
 
-def _iterations(value: Any) -> int:
+def _max_iterations(value: Any) -> int:
     tensor = as_tensor(value)
     if tensor.ndim:
         raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {tensor.shape}")
@@ -223,11 +226,11 @@ def map_fn(
     name: Any = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """`fn` of each slice of `elems` along its first axis, stacked along a new first axis.
+    """Applies `fn` to each slice of `elems` along the first axis and stacks the results.
 
-    `elems` may be a structure of tensors; `fn` then gets one of slices. If `fn` returns another
-    structure or other dtypes than those of `elems`, `fn_output_signature` (once `dtype`) says
-    which: a structure of dtypes, or of `TensorSpec`s.
+    `elems` may be a structure of tensors; `fn` then receives a structure of slices. If `fn` returns
+    another structure or other dtypes than `elems`, `fn_output_signature` (formerly `dtype`)
+    describes them: a structure of dtypes or of `TensorSpec`s.
 
     >>> tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3])).numpy()
     array([1, 4, 9], dtype=int32)
@@ -237,7 +240,7 @@ def map_fn(
     signature = dtype if fn_output_signature is None else fn_output_signature
     expected = elems if signature is None else signature
     specs = rows.dtypes if signature is None else _nest.flatten(signature)
-    results = [_collector(spec, rows.count, infer_shape) for spec in specs]
+    results = [_result_array(spec, rows.count, infer_shape) for spec in specs]
     for i, row in enumerate(rows):
         y = fn(row)
         assert_same_structure(expected, y)
@@ -257,38 +260,38 @@ def scan(
     reverse: bool = False,
     name: Any = None,
 ) -> Any:
-    """All values of `a = fn(a, x)` as `x` goes through the slices of `elems`, stacked.
+    """Computes `a = fn(a, x)` for each slice `x` of `elems` and stacks all values of `a`.
 
-    `a` starts as `initializer`, or as the first slice, which then is the first result as well. Both
-    may be structures. With `reverse`, the slices are taken from the last to the first, and each
-    result stands where its slice does.
+    `a` starts as `initializer`, or as the first slice, which then is also the first result. Both
+    may be structures. With `reverse`, slices are processed from last to first, and each result has
+    the position of its slice.
 
     >>> tf.scan(lambda a, x: a + x, tf.constant([1, 2, 3])).numpy()
     array([1, 3, 6], dtype=int32)
     """
     _check_callable(fn, "fn")
     rows = _Rows(elems, reverse)
-    a, rest, expected = _start("scan", rows, initializer)
+    a, rest, expected = _initial_state("scan", rows, initializer)
     leaves = _nest.flatten(a)
     shapes = [x.shape if infer_shape else None for x in leaves]
     results = [
         TensorArray(x.dtype, rows.count, infer_shape=infer_shape, element_shape=shape)
         for x, shape in zip(leaves, shapes, strict=True)
     ]
-    places = iter(range(rows.count)[::-1] if reverse else range(rows.count))
+    positions = iter(range(rows.count)[::-1] if reverse else range(rows.count))
 
-    def keep(values: list) -> None:
-        place = next(places)
+    def write(values: list) -> None:
+        position = next(positions)
         for result, value in zip(results, values, strict=True):
-            result.write(place, value)
+            result.write(position, value)
 
     if initializer is None:
-        keep(leaves)
+        write(leaves)
     for row in rest:
         a = fn(a, row)
         assert_same_structure(expected, a)
         leaves = _nest.flatten(a)
-        keep(leaves)
+        write(leaves)
     return _nest.pack(expected, iter([result.stack() for result in results]))
 
 
@@ -301,7 +304,7 @@ def foldl(
     swap_memory: bool = False,
     name: Any = None,
 ) -> Any:
-    """The last value of `a = fn(a, x)` as `x` goes through the slices of `elems`.
+    """Computes `a = fn(a, x)` for each slice `x` of `elems` and returns the last `a`.
 
     `a` starts as `initializer`, or as the first slice. Both may be structures.
 
@@ -320,7 +323,7 @@ def foldr(
     swap_memory: bool = False,
     name: Any = None,
 ) -> Any:
-    """As `foldl`, with the slices taken from the last to the first.
+    """Computes `foldl` with the slices from last to first.
 
     >>> tf.foldr(lambda a, x: 10 * a + x, tf.constant([1, 2, 3])).numpy()
     np.int32(321)
@@ -330,7 +333,7 @@ def foldr(
 
 def _fold(op_name: str, fn: Callable, elems: Any, initializer: Any, reverse: bool) -> Any:
     _check_callable(fn, "fn")
-    a, rest, expected = _start(op_name, _Rows(elems, reverse), initializer)
+    a, rest, expected = _initial_state(op_name, _Rows(elems, reverse), initializer)
     for row in rest:
         a = fn(a, row)
         assert_same_structure(expected, a)
@@ -338,8 +341,8 @@ def _fold(op_name: str, fn: Callable, elems: Any, initializer: Any, reverse: boo
     return pack(list(map(convert_to_tensor, leaves)))
 
 
-def _start(op_name: str, rows: _Rows, initializer: Any) -> tuple[Any, Iterator, Any]:
-    """The first value to carry on, the slices that are left, and the structure to keep to."""
+def _initial_state(op_name: str, rows: _Rows, initializer: Any) -> tuple[Any, Iterator, Any]:
+    """Returns the initial `a`, the remaining slices, and the expected structure."""
     rest = iter(rows)
     if initializer is not None:
         leaves, pack = _nest.flatten_with_pack(initializer)
@@ -356,8 +359,8 @@ def _start(op_name: str, rows: _Rows, initializer: Any) -> tuple[Any, Iterator, 
 class _Rows:
     """The slices of a structure of tensors along their first axis.
 
-    Each tensor is taken apart at once, by one primitive: to index a slice at a time would cost a
-    whole array for the cotangent of each.
+    Each tensor is unstacked by one primitive. Indexing one slice at a time would allocate a
+    full-size cotangent for each.
     """
 
     def __init__(self, elems: Any, reverse: bool = False) -> None:
@@ -387,8 +390,8 @@ class _Rows:
         return (self._pack(list(row)) for row in zip(*self._columns, strict=True))
 
 
-def _collector(spec: Any, size: int, infer_shape: bool) -> TensorArray:
-    """Where results are gathered that a dtype or a TensorSpec describes."""
+def _result_array(spec: Any, size: int, infer_shape: bool) -> TensorArray:
+    """Creates the TensorArray for results described by a dtype or a TensorSpec."""
     shape = spec.shape if isinstance(spec, TensorSpec) else None
     dtype = spec.dtype if isinstance(spec, TensorSpec) else as_dtype(spec)
     return TensorArray(dtype, size, infer_shape=infer_shape, element_shape=shape)

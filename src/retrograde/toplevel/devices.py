@@ -1,4 +1,4 @@
-"""Devices, by name: the CPU, and those of JAX."""
+"""Selection of devices by name: the CPU, and JAX devices."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from retrograde.values.settings import settings
 
 
 def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
-    """A block whose operations run on a device, and whose tensors and variables live there.
+    """Creates a context in which operations run, and tensors and variables live, on a device.
 
-    `device_name` is a name or a `DeviceSpec`. "/CPU:0" is where NumPy computes; all others are
-    devices of JAX. One that is not here is no mistake, as in TensorFlow, unless it belongs to
-    another job or `tf.config.set_soft_device_placement(False)` was said.
+    `device_name` is a name or a `DeviceSpec`. "/CPU:0" computes with NumPy; all others are JAX
+    devices. A missing device is replaced by the CPU, as in TensorFlow, unless it belongs to another
+    job or `tf.config.set_soft_device_placement(False)` was called.
 
     >>> with tf.device("/CPU:0"):
     ...     print(tf.constant(1.0).device)
@@ -32,11 +32,11 @@ def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
         raise ValueError(
             f"Expecting a string device name. Got {type(device_name)}({as_text(device_name)})"
         )
-    return _on(device_name or DeviceSpec())
+    return _placement(device_name or DeviceSpec())
 
 
 @contextlib.contextmanager
-def _on(device_name: str | DeviceSpec) -> Iterator[None]:
+def _placement(device_name: str | DeviceSpec) -> Iterator[None]:
     spec = DeviceSpec.from_string(device_name) if isinstance(device_name, str) else device_name
     if spec.job not in (None, "localhost") or spec.replica or spec.task:
         raise invalid(
@@ -45,30 +45,30 @@ def _on(device_name: str | DeviceSpec) -> Iterator[None]:
     if not spec.device_type:
         yield
         return
-    device = _device_of_jax(spec)
-    with namespaces.placing(None if device is None else functools.partial(_put, device)):
+    device = _jax_device(spec)
+    with namespaces.placing(None if device is None else functools.partial(_device_put, device)):
         yield
 
 
-def _put(device: Any, array: Any) -> Any:
+def _device_put(device: Any, array: Any) -> Any:
     import jax
 
     with jax.enable_x64(True):
         return jax.device_put(array, device)
 
 
-def _device_of_jax(spec: DeviceSpec) -> Any:
-    """The device that a spec names; `None` for where NumPy computes."""
+def _jax_device(spec: DeviceSpec) -> Any:
+    """Returns the JAX device of a spec, or `None` to compute with NumPy."""
     kind, index = spec.device_type, spec.device_index or 0
     if (kind, index) == ("CPU", 0):
         return None
-    found = jax_devices(kind)
-    if index < len(found):
-        return found[index]
+    devices = jax_devices(kind)
+    if index < len(devices):
+        return devices[index]
     if settings["soft_device_placement"]:
         return None
-    known = [device.name for device in list_logical_devices()]
+    available = [device.name for device in list_logical_devices()]
     raise invalid(
-        f"Could not satisfy device specification '{spec.to_string()}'. Expected one of {known}; "
-        "tf.config.set_soft_device_placement(True) takes the CPU where a device is missing."
+        f"Could not satisfy device specification '{spec.to_string()}'. Expected one of "
+        f"{available}. tf.config.set_soft_device_placement(True) uses the CPU for missing devices."
     )

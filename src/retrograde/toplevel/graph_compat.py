@@ -1,4 +1,4 @@
-"""Functions that return their arguments, which only TensorFlow's graphs need."""
+"""Functions that matter only in TensorFlow's graphs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from retrograde.toplevel.shaping import stack
 
 
 def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: Any = None) -> Sequence[Any]:
-    """The tensors themselves: all have been computed by the time they are here."""
+    """Returns the tensors unchanged: all of them are already computed."""
     return tensors
 
 
 def guarantee_const(input: Any, name: Any = None) -> Tensor:
-    """The same value, as a constant: no gradient flows through it."""
+    """Returns the same value as a constant: no gradient flows through it."""
     return casting.stop_gradient(as_tensor(input))
 
 
 def parallel_stack(values: Sequence[Any], name: Any = "parallel_stack") -> Tensor:
-    """`stack` along a new first axis. TensorFlow has it inside functions only.
+    """Stacks tensors along a new first axis. In TensorFlow it works only inside functions.
 
     >>> tf.parallel_stack([[1, 2], [3, 4]]).numpy()
     array([[1, 2], [3, 4]], dtype=int32)

@@ -20,10 +20,10 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list:
-    """The derivatives of the sum of `ys` with respect to each of `xs`, inside a `tf.function`.
+    """Computes the gradients of the sum of `ys` with respect to each of `xs`, in a `tf.function`.
 
-    What is in `stop_gradients` counts as constant. In eager mode this raises, as in TensorFlow: a
-    tape has to be there before the computation.
+    Tensors in `stop_gradients` count as constants. In eager mode this raises an error, as in
+    TensorFlow, because the computation was not recorded.
 
     >>> f = tf.function(lambda x: tf.gradients(x**3, x))
     >>> f(tf.constant(2.0))[0].numpy()
@@ -31,7 +31,7 @@ def gradients(
     """
     targets, sources = nest.flatten(ys), nest.flatten(xs)
     stops = [] if stop_gradients is None else nest.flatten(stop_gradients)
-    tape, targets, sources = _traced_back("gradients", targets, sources, stops)
+    tape, targets, sources = _tape_of_trace("gradients", targets, sources, stops)
     weights = None if grad_ys is None else nest.flatten(grad_ys)
     return tape.gradient(targets, sources, weights, unconnected_gradients)
 
@@ -43,21 +43,21 @@ def hessians(
     aggregation_method: Any = None,
     name: str = "hessians",
 ) -> list:
-    """The second derivatives of the sum of `ys` by each of `xs`, inside a `tf.function`.
+    """Computes the Hessians of the sum of `ys` with respect to each of `xs`, in a `tf.function`.
 
-    In eager mode this raises, as in TensorFlow. `tape.hessian` is what to use there.
+    In eager mode this raises an error, as in TensorFlow. Use `tape.hessian` there.
     """
-    found = []
+    results = []
     for x in nest.flatten(xs):
-        tape, targets, (source,) = _traced_back("hessians", nest.flatten(ys), [x], [])
+        tape, targets, (source,) = _tape_of_trace("hessians", nest.flatten(ys), [x], [])
         with tape:
             (gradient,) = tape.gradient(targets, [source], None, UnconnectedGradients.ZERO)
-        found.append(tape.jacobian(gradient, source, UnconnectedGradients.ZERO))
-    return found
+        results.append(tape.jacobian(gradient, source, UnconnectedGradients.ZERO))
+    return results
 
 
-def _traced_back(op_name: str, targets: list, sources: list, stops: list) -> tuple:
-    """A tape that has seen the way from `sources` to `targets`, with both as they are on it."""
+def _tape_of_trace(op_name: str, targets: list, sources: list, stops: list) -> tuple:
+    """Returns a tape of the trace from `sources` to `targets`, and both as recorded on it."""
     recording = thread.recorders.recording
     if recording is None:
         raise RuntimeError(
@@ -66,5 +66,5 @@ def _traced_back(op_name: str, targets: list, sources: list, stops: list) -> tup
         )
     from retrograde.program.tf_gradients import traced_back
 
-    held = [[as_tensor(x) for x in part] for part in (targets, sources, stops)]
-    return traced_back(recording, *held)
+    tensors = [[as_tensor(x) for x in part] for part in (targets, sources, stops)]
+    return traced_back(recording, *tensors)

@@ -13,72 +13,72 @@ from retrograde.toplevel.creation import constant, ones, zeros
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect
 
-_OF_A_PART = ("partition_shape", "partition_offset")
+_PARTITION_OPTIONS = ("partition_shape", "partition_offset")
 
 
 class _Initializer:
-    """What all initializers share: a configuration, from which they can be made again."""
+    """Base class of initializers, which can be rebuilt from their configuration."""
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make such an initializer."""
+        """Returns the arguments of this initializer."""
         return {}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """An initializer made from its configuration; a dtype in it is dropped."""
+        """Creates an initializer from its configuration; a dtype in it is dropped."""
         expect(config, Mapping, "from_config", "a dict")
         return cls(**{key: value for key, value in config.items() if key != "dtype"})
 
 
 def _shape(shape: Any, options: dict[str, Any]) -> Any:
-    """The shape asked for, or that of the part of a variable which the options name."""
+    """Returns the shape to create: `shape`, or `partition_shape` for a part of a variable."""
     for option in options:
-        if option not in _OF_A_PART:
+        if option not in _PARTITION_OPTIONS:
             raise TypeError(
                 f"initializer: unexpected keyword argument {option!r}. Expected one of "
-                f"{', '.join(map(repr, _OF_A_PART))}."
+                f"{', '.join(map(repr, _PARTITION_OPTIONS))}."
             )
     return options.get("partition_shape", shape)
 
 
-def _checked(dtype: Any, allowed: frozenset, expected: str) -> dtypes.DType:
-    wanted = dtypes.as_dtype(dtype)
-    if wanted.numpy_dtype not in allowed:
-        raise ValueError(f"initializer: expected {expected}. Received: {wanted.name}.")
-    return wanted
+def _check_dtype(dtype: Any, allowed: frozenset, expected: str) -> dtypes.DType:
+    checked = dtypes.as_dtype(dtype)
+    if checked.numpy_dtype not in allowed:
+        raise ValueError(f"initializer: expected {expected}. Received: {checked.name}.")
+    return checked
 
 
-_NUMBERS_AND_TRUTH = dtypes.NUMERIC | dtypes.BOOL
+_NUMERIC_OR_BOOL = dtypes.NUMERIC | dtypes.BOOL
 
 
 class zeros_initializer(_Initializer):
-    """Makes zeros.
+    """Creates zeros.
 
     >>> tf.zeros_initializer()([2]).numpy()
     array([0., 0.], dtype=float32)
     """
 
     def __call__(self, shape: Any, dtype: Any = dtypes.float32, **kwargs: Any) -> Tensor:
-        """Zeros of this shape."""
-        wanted = _checked(dtype, _NUMBERS_AND_TRUTH, "a dtype of numbers or truth values")
-        return zeros(_shape(shape, kwargs), wanted)
+        """Returns zeros of this shape."""
+        checked = _check_dtype(dtype, _NUMERIC_OR_BOOL, "a numeric or bool dtype")
+        return zeros(_shape(shape, kwargs), checked)
 
 
 class ones_initializer(_Initializer):
-    """Makes ones.
+    """Creates ones.
 
     >>> tf.ones_initializer()([2], tf.int32).numpy()
     array([1, 1], dtype=int32)
     """
 
     def __call__(self, shape: Any, dtype: Any = dtypes.float32, **kwargs: Any) -> Tensor:
-        """Ones of this shape."""
-        wanted = _checked(dtype, _NUMBERS_AND_TRUTH, "a dtype of numbers or truth values")
-        return ones(_shape(shape, kwargs), wanted)
+        """Returns ones of this shape."""
+        checked = _check_dtype(dtype, _NUMERIC_OR_BOOL, "a numeric or bool dtype")
+        return ones(_shape(shape, kwargs), checked)
 
 
 class constant_initializer(_Initializer):
-    """Makes copies of one value, or lays the elements of a list out in the shape.
+    """Creates a constant: one value repeated, or the elements of a list in the shape.
 
     >>> tf.constant_initializer([1.0, 2.0, 3.0, 4.0])([2, 2]).numpy()
     array([[1., 2.],
@@ -95,22 +95,22 @@ class constant_initializer(_Initializer):
         self.support_partition = support_partition
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-        """The value in this shape; its own dtype unless `dtype` is given."""
+        """Returns the value in this shape, in its own dtype unless `dtype` is given."""
         _shape(shape, kwargs)
         if kwargs and not self.support_partition:
             raise ValueError(
-                "constant_initializer: it makes no parts of a variable unless support_partition is "
-                f"true. Received: {', '.join(kwargs)}."
+                "constant_initializer: partitioned variables require support_partition=True. "
+                f"Received: {', '.join(kwargs)}."
             )
         return constant(self.value, dtype, shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make such an initializer."""
+        """Returns the arguments of this initializer."""
         return {"value": self.value}
 
 
 class _RandomInitializer(_Initializer):
-    """One that draws: with a seed, the same numbers at every call."""
+    """Base class of random initializers; with a seed, every call draws the same numbers."""
 
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
@@ -123,7 +123,7 @@ class _RandomInitializer(_Initializer):
 
 
 class random_normal_initializer(_RandomInitializer):
-    """Makes normal numbers. With a `seed`, every call makes the same ones.
+    """Creates normal random numbers. With a `seed`, every call returns the same numbers.
 
     >>> tf.random_normal_initializer(stddev=0.1, seed=1)([2, 3]).shape
     TensorShape([2, 3])
@@ -135,17 +135,19 @@ class random_normal_initializer(_RandomInitializer):
         self.stddev = stddev
 
     def __call__(self, shape: Any, dtype: Any = dtypes.float32, **kwargs: Any) -> Tensor:
-        """Normal numbers of this shape."""
-        wanted = _checked(dtype, dtypes.FLOATING, "a floating point dtype")
-        return self._draw("normal", _shape(shape, kwargs), self.mean, self.stddev, dtype=wanted)
+        """Returns normal random numbers of this shape."""
+        checked = _check_dtype(dtype, dtypes.FLOATING, "a floating point dtype")
+        return self._draw("normal", _shape(shape, kwargs), self.mean, self.stddev, dtype=checked)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make such an initializer."""
+        """Returns the arguments of this initializer."""
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}
 
 
 class random_uniform_initializer(_RandomInitializer):
-    """Makes numbers from `minval` up to `maxval`. With a `seed`, every call makes the same ones.
+    """Creates uniform random numbers in [`minval`, `maxval`).
+
+    With a `seed`, every call returns the same numbers.
 
     >>> tf.random_uniform_initializer(1, 5, seed=1)([2, 3], tf.int32).shape
     TensorShape([2, 3])
@@ -157,12 +159,12 @@ class random_uniform_initializer(_RandomInitializer):
         self.maxval = maxval
 
     def __call__(self, shape: Any, dtype: Any = dtypes.float32, **kwargs: Any) -> Tensor:
-        """Uniform numbers of this shape."""
+        """Returns uniform random numbers of this shape."""
         allowed = dtypes.FLOATING | dtypes.INTEGER
-        wanted = _checked(dtype, allowed, "a floating point or integer dtype")
+        checked = _check_dtype(dtype, allowed, "a floating point or integer dtype")
         shape = _shape(shape, kwargs)
-        return self._draw("uniform", shape, self.minval, self.maxval, dtype=wanted)
+        return self._draw("uniform", shape, self.minval, self.maxval, dtype=checked)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make such an initializer."""
+        """Returns the arguments of this initializer."""
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}

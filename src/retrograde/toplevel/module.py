@@ -16,11 +16,11 @@ from retrograde.values.conversion import tensor_or_variable
 
 
 class Module:
-    """A part of a program that has variables, and maybe other modules.
+    """A base class for objects with variables and, possibly, submodules.
 
-    Those are found wherever an attribute holds them, or a structure of lists, tuples and dicts in
-    an attribute. Attributes are gone through by their sorted names; what a module holds itself
-    comes before what its submodules hold, and nothing comes twice.
+    Both are found in attributes, and in lists, tuples and dicts in attributes. Attributes are
+    visited by sorted name. A module's own variables come before those of its submodules, and each
+    is listed once.
 
     >>> class Dense(tf.Module):
     ...     def __init__(self, inputs, outputs, name=None):
@@ -40,7 +40,7 @@ class Module:
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
-            name = _in_snake_case(type(self).__name__)
+            name = _snake_case(type(self).__name__)
         elif not name.isidentifier():
             raise ValueError(
                 f"{name!r} is not a valid module name. Module names must be valid Python "
@@ -56,32 +56,32 @@ class Module:
 
     @property
     def name(self) -> str:
-        """The name: the one given, or that of the class in snake case."""
+        """The name: as given, or the class name in snake case."""
         return self._name
 
     @property
     def name_scope(self) -> name_scope:
-        """The scope that variables of this module may be named in."""
+        """The name scope for variables of this module."""
         return self._name_scope
 
     @property
     def variables(self) -> tuple:
-        """The variables of this module and of its submodules."""
+        """The variables of this module and its submodules."""
         return tuple(self._flatten(predicate=_is_variable))
 
     @property
     def trainable_variables(self) -> tuple:
-        """Those of the variables that are trainable."""
+        """The trainable variables."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and x.trainable))
 
     @property
     def non_trainable_variables(self) -> tuple:
-        """Those of the variables that are not trainable."""
+        """The non-trainable variables."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable))
 
     @property
     def submodules(self) -> tuple[Module, ...]:
-        """The modules in this one, to any depth."""
+        """All submodules, at any depth."""
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
     @classmethod
@@ -103,13 +103,15 @@ class Module:
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
-        """The leaves of all attributes for which `predicate` holds, or pairs of path and leaf."""
-        walk = _Walk(recursive, predicate or (lambda _: True), attribute_traversal_key, with_path)
-        return walk.through(self, (), ())
+        """Yields the leaves of all attributes that satisfy `predicate`, with paths if wanted."""
+        traversal = _Traversal(
+            recursive, predicate or (lambda _: True), attribute_traversal_key, with_path
+        )
+        return traversal.visit(self, (), ())
 
 
-class _Walk:
-    """Goes through modules, their own attributes first."""
+class _Traversal:
+    """Traverses modules, their own attributes first."""
 
     def __init__(
         self, recursive: bool, predicate: Callable, sort_key: Callable | None, with_path: bool
@@ -120,29 +122,29 @@ class _Walk:
         self._with_path = with_path
         self._seen: set[int] = set()
 
-    def through(self, module: Module, path: tuple, around: tuple[int, ...]) -> Iterator[Any]:
-        """What is found in `module`, which is at `path`; `around` are the ids of those around."""
+    def visit(self, module: Module, path: tuple, ancestors: tuple[int, ...]) -> Iterator[Any]:
+        """Yields the leaves of `module` at `path`; `ancestors` are the ids of enclosing modules."""
         self._seen.add(id(module))
         submodules = []
         for key in sorted(vars(module), key=self._sort_key):
             if key in module._TF_MODULE_IGNORED_PROPERTIES:
                 continue
             for leaf_path, leaf in _leaves(vars(module)[key], (*path, key)):
-                # With paths, one leaf may be found in several places.
+                # With paths, the same leaf may be yielded several times.
                 if not self._with_path and id(leaf) in self._seen:
                     continue
                 self._seen.add(id(leaf))
                 if self._predicate(leaf):
                     yield (leaf_path, leaf) if self._with_path else leaf
-                if isinstance(leaf, Module) and id(leaf) not in (id(module), *around):
+                if isinstance(leaf, Module) and id(leaf) not in (id(module), *ancestors):
                     submodules.append((leaf_path, leaf))
         if self._recursive:
             for leaf_path, submodule in submodules:
-                yield from self.through(submodule, leaf_path, (*around, id(module)))
+                yield from self.visit(submodule, leaf_path, (*ancestors, id(module)))
 
 
 def _leaves(value: Any, path: tuple) -> Iterator[tuple[tuple, Any]]:
-    """The leaves of a structure, with the keys that lead to them."""
+    """Yields the leaves of a structure with their paths."""
     if not nest.is_nested(value):
         yield path, value
         return
@@ -161,10 +163,10 @@ def _leaves(value: Any, path: tuple) -> Iterator[tuple[tuple, Any]]:
 
 
 def _is_variable(leaf: Any) -> bool:
-    """Whether `leaf` is a variable, or stands for one."""
+    """Returns whether `leaf` is or represents a variable."""
     return isinstance(tensor_or_variable(leaf), Variable)
 
 
-def _in_snake_case(name: str) -> str:
-    """`MyRNNCell` as `my_rnn_cell`."""
+def _snake_case(name: str) -> str:
+    """Converts `MyRNNCell` to `my_rnn_cell`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_", name).lower()

@@ -17,15 +17,18 @@ from retrograde.values import nest
 from retrograde.values.arguments import as_text, brief
 from retrograde.values.conversion import tensor_or_variable
 
-_FEW = 3  # elements to show at either end of an axis
+_DEFAULT_SUMMARIZE = 3  # elements to show at each end of an axis
 
 
 def print(*inputs: Any, **kwargs: Any) -> None:
-    """Prints tensors, structures of tensors, and anything else.
+    """Prints tensors, structures of tensors, and other values.
 
-    Keywords: `output_stream`, which is `sys.stderr` by default, or another object with a `write`
-    method, a function such as `logging.info`, or "file://" and a path to append to; `summarize`,
-    how many elements to show at either end of an axis, -1 for all; `sep` and `end` as in Python.
+    Keyword arguments:
+
+    - `output_stream`: `sys.stderr` by default, another object with a `write` method, a function
+      such as `logging.info`, or "file://" and a path to append to
+    - `summarize`: how many elements to show at each end of an axis; -1 shows all
+    - `sep` and `end`: as in Python
 
     >>> import sys
     >>> tf.print("x:", tf.range(8), {"a": tf.constant([1.0, 0.5])}, output_stream=sys.stdout)
@@ -37,25 +40,25 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     kwargs.pop("name", None)
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {as_text(kwargs)}")
-    few = _FEW if summarize is None else summarize
+    summarize = _DEFAULT_SUMMARIZE if summarize is None else summarize
 
     def write(*values: Any) -> tuple:
-        given = nest.pack(list(inputs), iter(values), expand_composites=True)
-        words = [x if isinstance(x, str) else _words(x, few) for x in given]
-        _write(sep.join(words) + end, sys.stderr if stream is None else stream)
+        structure = nest.pack(list(inputs), iter(values), expand_composites=True)
+        texts = [x if isinstance(x, str) else _format(x, summarize) for x in structure]
+        _write(sep.join(texts) + end, sys.stderr if stream is None else stream)
         return ()
 
     leaves = list(nest.leaves(list(inputs), expand_composites=True))
     if thread.recorders.recording is None:
         write(*leaves)
-    else:  # so that a function prints in every call
+    else:  # a traced function prints in every call
         held = [tensor_or_variable(leaf) for leaf in leaves]
         tensors = tuple([x._read() for x in held if x is not None])
 
         def write_again(*arrays: Any) -> tuple:
-            given = iter(map(Tensor, arrays))
+            tensors_now = iter(map(Tensor, arrays))
             pairs = zip(leaves, held, strict=True)
-            return write(*[leaf if x is None else next(given) for leaf, x in pairs])
+            return write(*[leaf if x is None else next(tensors_now) for leaf, x in pairs])
 
         perform(Host("print", write_again, pure=False, outputs=True), tensors)
 
@@ -75,75 +78,87 @@ def _write(text: str, stream: Any) -> None:
         )
 
 
-def _words(value: Any, few: int) -> str:
-    """A value as it stands in a structure: strings in quotes, tensors by their elements."""
+def _format(value: Any, summarize: int) -> str:
+    """Formats a value inside a structure: strings in quotes, tensors by their elements."""
     held = tensor_or_variable(value)
     if held is not None:
         tensor = held._read()
         escape(tensor, "print")
-        return elements_of(np.asarray(tensor._array), few)
+        return format_array(np.asarray(tensor._array), summarize)
     if isinstance(value, SparseTensor):
         parts = (value.indices, value.values, value.dense_shape)
-        indices, values, shape = (_words(part, few) for part in parts)
+        indices, values, shape = (_format(part, summarize) for part in parts)
         return f"SparseTensor(indices={indices}, values={values}, shape={shape})"
     if isinstance(value, RaggedTensor):
-        return _ragged(value.to_list(), few)
+        return _format_ragged(value.to_list(), summarize)
     if not nest.is_nested(value):
         return repr(value)
     if isinstance(value, Mapping):
         pairs = zip(sorted(value), nest.children(value), strict=True)
-        return "{" + ", ".join(f"{key!r}: {_words(child, few)}" for key, child in pairs) + "}"
-    words = [_words(child, few) for child in value]
+        return (
+            "{" + ", ".join(f"{key!r}: {_format(child, summarize)}" for key, child in pairs) + "}"
+        )
+    texts = [_format(child, summarize) for child in value]
     if hasattr(value, "_fields"):
-        named = map("{}={}".format, value._fields, words)
+        named = map("{}={}".format, value._fields, texts)
         return f"{type(value).__name__}({', '.join(named)})"
     if isinstance(value, tuple):
-        return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
-    return f"[{', '.join(words)}]"
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+    return f"[{', '.join(texts)}]"
 
 
-def _ragged(rows: Any, few: int) -> str:
-    """Rows of different lengths; floats with six digits behind the point, as TensorFlow has it."""
+def _format_ragged(rows: Any, summarize: int) -> str:
+    """Formats rows of different lengths; floats have six decimals, as in TensorFlow."""
     if not isinstance(rows, list):
         shown = rows.decode(errors="replace") if isinstance(rows, bytes) else rows
         return f"{rows:f}" if isinstance(rows, float) else repr(shown)
-    if few < 0 or len(rows) <= 2 * few:
-        return f"[{', '.join(_ragged(row, few) for row in rows)}]"
-    ends = [_ragged(row, few) for row in (*rows[:few], *rows[len(rows) - few :])]
-    return f"[{', '.join([*ends[:few], '...', *ends[few:]])}]"
+    if summarize < 0 or len(rows) <= 2 * summarize:
+        return f"[{', '.join(_format_ragged(row, summarize) for row in rows)}]"
+    ends = [
+        _format_ragged(row, summarize)
+        for row in (*rows[:summarize], *rows[len(rows) - summarize :])
+    ]
+    return f"[{', '.join([*ends[:summarize], '...', *ends[summarize:]])}]"
 
 
-def elements_of(array: np.ndarray, few: int) -> str:
-    """The elements of an array in words, `few` of them at either end of each axis; -1 for all."""
+def format_array(array: np.ndarray, summarize: int) -> str:
+    """Formats an array, with `summarize` elements at each end of each axis; -1 shows all."""
     if not array.ndim:
         value = array.item() if array.dtype == object else array[()]
-        return value.decode(errors="replace") if isinstance(value, bytes) else _number(value)
-    return _axis(array, few, depth=1)
+        return value.decode(errors="replace") if isinstance(value, bytes) else _format_number(value)
+    return _format_axis(array, summarize, depth=1)
 
 
-def _axis(array: np.ndarray, few: int, depth: int) -> str:
-    """The elements along the first axis; those in the middle left out if they are many."""
-    whole = few < 0 or len(array) <= 2 * few
-    ends = array if whole else [*array[:few], *array[len(array) - few :]]
-    shown = [_axis(row, few, depth + 1) if array.ndim > 1 else _element(row) for row in ends]
-    if not whole:
-        shown.insert(few, "...")
+def _format_axis(array: np.ndarray, summarize: int, depth: int) -> str:
+    """Formats the elements along the first axis; omits those in the middle if there are many."""
+    show_all = summarize < 0 or len(array) <= 2 * summarize
+    ends = array if show_all else [*array[:summarize], *array[len(array) - summarize :]]
+    shown = [
+        _format_axis(row, summarize, depth + 1) if array.ndim > 1 else _format_element(row)
+        for row in ends
+    ]
+    if not show_all:
+        shown.insert(summarize, "...")
     between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * depth
     return f"[{between.join(shown)}]"
 
 
-def _element(value: Any) -> str:
-    return f'"{value.decode(errors="replace")}"' if isinstance(value, bytes) else _number(value)
+def _format_element(value: Any) -> str:
+    return (
+        f'"{value.decode(errors="replace")}"' if isinstance(value, bytes) else _format_number(value)
+    )
 
 
-def _number(value: Any) -> str:
-    """A number in as few digits as tell it apart, of two choices."""
+def _format_number(value: Any) -> str:
+    """Formats a number with the fewer of two digit counts that preserves its value."""
     dtype = value.dtype
     if dtype.kind in "iub":
         return str(int(value))
     if dtype.kind == "c":
         return str(complex(value))
-    wide, few, all_digits = (np.float64, 15, 17) if dtype == np.float64 else (np.float32, 6, 9)
+    wide, few_digits, all_digits = (
+        (np.float64, 15, 17) if dtype == np.float64 else (np.float32, 6, 9)
+    )
     number = float(value)
-    text = f"{number:.{few}g}"
+    text = f"{number:.{few_digits}g}"
     return text if wide(float(text)) == wide(value) else f"{number:.{all_digits}g}"

@@ -1,4 +1,4 @@
-"""Python and NumPy code called like an operation."""
+"""Python and NumPy functions called as operations."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from retrograde.values.specs import TensorSpec
 def py_function(
     func: Callable | None = None, inp: Any = None, Tout: Any = None, name: Any = None
 ) -> Any:
-    """Calls `func` with the tensors of `inp`, and returns tensors of the dtypes `Tout`.
+    """Calls `func` with the tensors of `inp` and returns tensors of the dtypes `Tout`.
 
-    Whatever `func` computes with tensors is followed by tapes, to any order and for variables
-    that are not among `inp` as well. An error in it becomes one of `tf.errors`. Without `func`,
-    this is a decorator.
+    Tapes record the operations in `func`, to any order, including those on variables that are not
+    in `inp`. An exception in `func` becomes one of `tf.errors`. Without `func`, this is a
+    decorator.
 
     >>> tf.py_function(lambda x: x * 2.0, [1.0], tf.float32).numpy()
     np.float32(2.0)
@@ -42,83 +42,93 @@ def py_function(
         return _decorator(py_function, func, Tout)
     _check(func, Tout)
     inputs = [convert_to_tensor(x) for x in to_list("py_function", inp)]
-    several = isinstance(Tout, (list, tuple))
-    wanted = [_dtype(t) for t in Tout] if several else [_dtype(Tout)]
+    is_sequence = isinstance(Tout, (list, tuple))
+    output_dtypes = [_dtype(t) for t in Tout] if is_sequence else [_dtype(Tout)]
     if thread.recorders.recording is None:
-        outputs = _call(func, inputs, wanted)
+        outputs = _call(func, inputs, output_dtypes)
     else:
-        outputs = _followed_again(func, inputs, wanted)
-    return outputs if several else outputs[0]
+        outputs = _call_each_time(func, inputs, output_dtypes)
+    return outputs if is_sequence else outputs[0]
 
 
-def _call(func: Callable, inputs: list, wanted: list) -> list:
+def _call(func: Callable, inputs: list, output_dtypes: list) -> list:
     with _translated_errors():
         result = func(*inputs)
-    found = _outputs(result, len(wanted))
+    results = _as_outputs(result, len(output_dtypes))
     with _translated_errors():
-        return [convert_to_tensor(y, dtype) for y, dtype in zip(found, wanted, strict=True)]
+        return [
+            convert_to_tensor(y, dtype) for y, dtype in zip(results, output_dtypes, strict=True)
+        ]
 
 
-def _followed_again(func: Callable, inputs: list, wanted: list) -> list:
-    """What `func` returns, in this call of a function and in each one that follows.
+def _call_each_time(func: Callable, inputs: list, output_dtypes: list) -> list:
+    """Calls `func` now and in each later call of the traced function.
 
-    Each time it runs under a tape of its own, of which the gradient is asked in the same call.
+    Each call runs under its own tape, from which the gradient is computed in the same call.
     """
 
     def forward(*arrays: Any) -> CallbackResult:
         tensors = [Tensor(x) for x in arrays]
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in tensors if x._spec.dtype in dtypes.INEXACT])
-            outputs = _call(func, tensors, wanted)
+            outputs = _call(func, tensors, output_dtypes)
         return CallbackResult([y._array for y in outputs], kept=(tape, tensors, outputs))
 
     def backward(box: Any, *cotangents: Any) -> tuple:
         tape, tensors, outputs = box.item().kept
         weights = [Tensor(g) for g in cotangents]
-        found = tape.gradient(outputs, tensors, weights, UnconnectedGradients.ZERO)
-        return tuple([whole(g)._array for g in found])
+        results = tape.gradient(outputs, tensors, weights, UnconnectedGradients.ZERO)
+        return tuple([whole(g)._array for g in results])
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         cotangents = g if type(g) is tuple else (g,)
         host = Host("py_function_gradient", backward, pure=False, outputs=True)
-        found = list(perform(host, (box, *cotangents)))
+        results = list(perform(host, (box, *cotangents)))
         arguments = [*inputs, *cotangents]
-        again = _rule_of_gradient(functools.partial(_gradient, func, wanted), arguments)
-        found = record_custom("py_function_gradient", again, arguments, found)
-        pairs = zip(found, inputs, strict=True)
+        second_order = _gradient_rule(functools.partial(_gradient, func, output_dtypes), arguments)
+        results = record_custom("py_function_gradient", second_order, arguments, results)
+        pairs = zip(results, inputs, strict=True)
         return [g if x._spec.dtype in dtypes.INEXACT else None for g, x in pairs]
 
     outputs, box = call_on_each_replay("py_function", forward, tuple(inputs))
     return record_custom("py_function", rule, inputs, outputs)
 
 
-def _gradient(func: Callable, wanted: list, *tensors: Tensor) -> list:
-    """The gradient of `func` by its arguments, which come first; cotangents come after them."""
-    arguments, cotangents = list(tensors[: -len(wanted)]), list(tensors[-len(wanted) :])
+def _gradient(func: Callable, output_dtypes: list, *tensors: Tensor) -> list:
+    """Computes the gradient of `func` with respect to its arguments; cotangents come last."""
+    arguments, cotangents = (
+        list(tensors[: -len(output_dtypes)]),
+        list(tensors[-len(output_dtypes) :]),
+    )
     with GradientTape() as tape:
         tape.watch([x for x in arguments if x._spec.dtype in dtypes.INEXACT])
-        outputs = _call(func, arguments, wanted)
-    found = tape.gradient(outputs, arguments, cotangents, UnconnectedGradients.ZERO)
-    return [whole(g) for g in found]
+        outputs = _call(func, arguments, output_dtypes)
+    results = tape.gradient(outputs, arguments, cotangents, UnconnectedGradients.ZERO)
+    return [whole(g) for g in results]
 
 
-def _rule_of_gradient(gradient: Callable, arguments: list) -> Callable:
-    """The rule of `gradient`, which is called once more: its derivative is a `py_function`, too."""
-    kinds = [x._spec.dtype for x in arguments]
+def _gradient_rule(gradient: Callable, arguments: list) -> Callable:
+    """Returns the rule of `gradient`; its derivative is a `py_function` as well."""
+    argument_dtypes = [x._spec.dtype for x in arguments]
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         cotangents = g if type(g) is tuple else (g,)
-        places = [i for i, x in enumerate(cotangents) if x._spec.dtype in dtypes.INEXACT]
-        results = [as_dtype(cotangents[i]._spec.dtype) for i in places]
+        positions = [i for i, x in enumerate(cotangents) if x._spec.dtype in dtypes.INEXACT]
+        results = [as_dtype(cotangents[i]._spec.dtype) for i in positions]
 
-        def of_inexact(*tensors: Tensor) -> list:
-            found = gradient(*tensors)
-            return [found[i] for i in places]
+        def inexact_outputs(*tensors: Tensor) -> list:
+            results = gradient(*tensors)
+            return [results[i] for i in positions]
 
-        inputs = [*arguments, *[cotangents[i] for i in places]]
-        outputs = [as_dtype(kind) for kind in kinds]
-        found = _followed_again(functools.partial(_gradient, of_inexact, results), inputs, outputs)
-        return [y if kind in dtypes.INEXACT else None for y, kind in zip(found, kinds, strict=True)]
+        inputs = [*arguments, *[cotangents[i] for i in positions]]
+        outputs = [as_dtype(kind) for kind in argument_dtypes]
+        results = _call_each_time(
+            functools.partial(_gradient, inexact_outputs, results), inputs, outputs
+        )
+        return [
+            y if kind in dtypes.INEXACT else None
+            for y, kind in zip(results, argument_dtypes, strict=True)
+        ]
 
     return rule
 
@@ -130,10 +140,10 @@ def numpy_function(
     stateful: bool = True,
     name: Any = None,
 ) -> Any:
-    """Calls `func` with NumPy arrays, and returns what it returns as tensors.
+    """Calls `func` with NumPy arrays and returns its results as tensors.
 
-    No gradient flows. The results keep their own dtypes, whatever `Tout` says, as in TensorFlow's
-    eager mode; a single one comes without a list. Without `func`, this is a decorator.
+    No gradient flows. The results keep their own dtypes, whatever `Tout` is, as in TensorFlow's
+    eager mode. A single result is returned without a list. Without `func`, this is a decorator.
 
     >>> tf.numpy_function(np.sort, [[3.0, 1.0]], tf.float32).numpy()
     array([1., 3.], dtype=float32)
@@ -143,18 +153,18 @@ def numpy_function(
     _check(func, Tout)
     tensors = tuple([as_tensor(x) for x in to_list("numpy_function", inp)])
     if thread.recorders.recording is not None:
-        return _called_again(func, tensors)
-    found = nest.flatten(func(*(np.asarray(x.numpy()) for x in tensors)))
-    outputs = [None if y is None else convert_to_tensor(y) for y in found]
+        return _call_numpy_each_time(func, tensors)
+    results = nest.flatten(func(*(np.asarray(x.numpy()) for x in tensors)))
+    outputs = [None if y is None else convert_to_tensor(y) for y in results]
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _called_again(func: Callable, tensors: tuple) -> Any:
-    """What `func` returns, in this call of a function and in each one that follows."""
+def _call_numpy_each_time(func: Callable, tensors: tuple) -> Any:
+    """Calls `func` now and in each later call of the traced function."""
 
     def call(*arrays: Any) -> CallbackResult:
-        found = nest.flatten(func(*(np.array(x) for x in arrays)))
-        return CallbackResult([None if y is None else convert_to_tensor(y)._array for y in found])
+        results = nest.flatten(func(*(np.array(x) for x in arrays)))
+        return CallbackResult([None if y is None else convert_to_tensor(y)._array for y in results])
 
     outputs, _ = call_on_each_replay("numpy_function", call, tensors)
     return outputs[0] if len(outputs) == 1 else outputs
@@ -186,22 +196,22 @@ def _check(func: Any, Tout: Any) -> None:
         )
 
 
-def _dtype(wanted: Any) -> Any:
-    return wanted.dtype if isinstance(wanted, TensorSpec) else as_dtype(wanted)
+def _dtype(output_dtypes: Any) -> Any:
+    return output_dtypes.dtype if isinstance(output_dtypes, TensorSpec) else as_dtype(output_dtypes)
 
 
-def _outputs(result: Any, count: int) -> list:
-    """What a function returned, as a list of `count` values."""
+def _as_outputs(result: Any, count: int) -> list:
+    """Converts the result of a function to a list of `count` values."""
     if isinstance(result, (list, tuple)):
-        found = list(result)
+        results = list(result)
     else:
-        found = [] if result is None else [result]
-    if len(found) != count:
+        results = [] if result is None else [result]
+    if len(results) != count:
         raise errors.invalid(
-            f"py_function: the function returned {len(found)} values. Expected {count}, as `Tout` "
-            "says; return an array or a tensor for one value of several elements."
+            f"py_function: the function returned {len(results)} values, but `Tout` has {count}. To "
+            "return one value with several elements, return an array or a tensor."
         )
-    return found
+    return results
 
 
 _TRANSLATIONS = (
@@ -215,7 +225,7 @@ _TRANSLATIONS = (
 
 @contextlib.contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Raises the error of `tf.errors` for one that Python code raised."""
+    """Raises the exception of `tf.errors` for an exception of Python code."""
     try:
         yield
     except Exception as error:

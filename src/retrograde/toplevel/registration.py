@@ -1,4 +1,4 @@
-"""Functions that a program registers for others to call."""
+"""Registration of tensor conversions and gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import CONVERSIONS
 
-_NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
+_NUMERIC_TYPES = (bool, int, float, complex, np.generic, np.ndarray)
 
 _gradients: dict[str, Callable | None] = {}
 
@@ -19,11 +19,11 @@ _gradients: dict[str, Callable | None] = {}
 def register_tensor_conversion_function(
     base_type: type | tuple[type, ...], conversion_func: Callable, priority: int = 100
 ) -> None:
-    """Makes objects of `base_type` acceptable wherever a tensor is.
+    """Registers a function that converts objects of `base_type` to tensors.
 
-    `conversion_func(value, dtype=None, name=None, as_ref=False)` returns a Tensor, which tapes
-    follow, or `NotImplemented`. Of several functions for one type, that of the lowest priority is
-    asked first.
+    `conversion_func(value, dtype=None, name=None, as_ref=False)` returns a Tensor, whose
+    computation tapes record, or `NotImplemented`. If several functions apply, the one with the
+    lowest priority value is tried first.
 
     >>> class Metres:
     ...     def __init__(self, value):
@@ -39,7 +39,7 @@ def register_tensor_conversion_function(
         raise TypeError(
             f"Argument `base_type` must be a type or a tuple of types. Obtained: {shown(base_type)}"
         )
-    if any(issubclass(t, _NUMBERS) for t in types):
+    if any(issubclass(t, _NUMERIC_TYPES) for t in types):
         raise TypeError(
             "Cannot register conversions for Python numeric types and NumPy scalars and arrays."
         )
@@ -52,27 +52,27 @@ def register_tensor_conversion_function(
 
 
 class RegisterGradient:
-    """Decorates the gradient function of an operation of a graph, of which there are none.
+    """Registers a gradient function for a graph operation; accepted for compatibility.
 
-    It is kept, so that programs that register one can be imported; nothing calls it. Write a
-    gradient of your own with `tf.custom_gradient`.
+    There are no graph operations, so the function is never called. Use `tf.custom_gradient` for
+    custom gradients.
     """
 
     def __init__(self, op_type: str) -> None:
-        self._op_type = _checked(op_type)
+        self._op_type = _check_op_type(op_type)
 
     def __call__(self, f: Callable) -> Callable:
-        """Registers `f`, and returns it."""
+        """Registers `f` and returns it."""
         _register(self._op_type, f)
         return f
 
 
 def no_gradient(op_type: str) -> None:
-    """Registers that an operation of a graph has no gradient."""
-    _register(_checked(op_type), None)
+    """Registers that a graph operation has no gradient."""
+    _register(_check_op_type(op_type), None)
 
 
-def _checked(op_type: Any) -> str:
+def _check_op_type(op_type: Any) -> str:
     if not isinstance(op_type, str):
         raise TypeError(f"op_type must be a string. Received: {shown(op_type)}.")
     return op_type

@@ -1,4 +1,4 @@
-"""Queries to the library itself, and locks."""
+"""Timestamps, logging and critical sections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrograde.values.locks import fork_safe_lock
 
 
 class AggregationMethod:
-    """How gradients are added up: kept for programs that name one. All are sums."""
+    """Methods to sum gradients, for compatibility. All of them compute the same sum."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -25,24 +25,24 @@ class AggregationMethod:
 
 
 def timestamp(name: Any = None) -> Tensor:
-    """The seconds since the beginning of 1970, as a float64."""
+    """Returns the seconds since 1970 as a float64."""
     return Tensor(np.float64(time.time()))
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """False: every tensor has a value."""
+    """Returns False: every tensor has a value."""
     return False
 
 
 def get_logger() -> Any:
-    """The logger of the library, of Python's `logging`."""
+    """Returns the library's logger."""
     import logging  # takes longer to import than this module
 
     return logging.getLogger("retrograde")
 
 
 class CriticalSection:
-    """A section that only one thread is in at a time.
+    """A critical section, which only one thread can execute at a time.
 
     >>> section, total = tf.CriticalSection(), tf.Variable(0.0)
     >>> section.execute(lambda: total.assign_add(1.0)).numpy()
@@ -59,7 +59,7 @@ class CriticalSection:
         if critical_section_def is not None:
             raise ValueError("Argument `critical_section_def` is not supported.")
         self._name = name or "critical_section"
-        self._lock = fork_safe_lock() if shared_name is None else _shared(shared_name)
+        self._lock = fork_safe_lock() if shared_name is None else _shared_lock(shared_name)
         self._owner: int | None = None
 
     @property
@@ -70,7 +70,7 @@ class CriticalSection:
     def execute(
         self, fn: Callable, exclusive_resource_access: bool = True, name: Any = None
     ) -> Any:
-        """What `fn()` returns, as tensors, run while no other thread is in the section."""
+        """Runs `fn()` while no other thread is in the section; returns tensors."""
         thread = threading.get_ident()
         if self._owner == thread:
             raise ValueError(
@@ -89,6 +89,6 @@ class CriticalSection:
 _locks: dict[str, Any] = {}
 
 
-def _shared(name: str) -> Any:
-    """The one lock of all sections that share `name`."""
+def _shared_lock(name: str) -> Any:
+    """Returns the lock of all sections that share `name`."""
     return _locks.setdefault(name, fork_safe_lock())

@@ -1,4 +1,4 @@
-"""Scopes that name and create variables, and scopes that only graphs need."""
+"""Scopes that name and create variables, and no-op scopes for graphs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from retrograde.values.variable_scopes import full_scope_name, scopes
 
 
 class name_scope:
-    """A block in which the names of variables start with that of the scope.
+    """A context that prefixes the names of variables.
 
-    Scopes in scopes are joined by slashes. A name that ends with a slash is whole already, so that
-    `with tf.name_scope("a") as scope` can be entered again as `tf.name_scope(scope)`.
+    Nested scopes are joined by slashes. A name that ends with a slash is absolute, so that `with
+    tf.name_scope("a") as scope` can be re-entered as `tf.name_scope(scope)`.
 
     >>> with tf.name_scope("outer"), tf.name_scope("inner") as scope:
     ...     print(scope, tf.Variable(1.0, name="v").name)
@@ -43,16 +43,16 @@ class name_scope:
 
 
 def get_current_name_scope() -> str:
-    """The names of all name scopes that are open, outermost first."""
+    """Returns the current name scope, outermost name first."""
     return scopes.name_scopes[-1].removesuffix("/")
 
 
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
-    """A block in which `variable_creator(next_creator, **kwargs)` makes the variables.
+    """Creates a context in which `variable_creator(next_creator, **kwargs)` creates variables.
 
-    `kwargs` are all the arguments of `tf.Variable`, and `next_creator(**kwargs)` goes on to the
-    creator of the scope around, or makes the variable.
+    `kwargs` are all arguments of `tf.Variable`. `next_creator(**kwargs)` calls the creator of the
+    enclosing scope, or creates the variable.
 
     >>> def frozen(next_creator, **kwargs):
     ...     return next_creator(**kwargs | {"trainable": False})
@@ -69,24 +69,24 @@ def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
 
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """A block that is not part of the function around it: it runs once, when that is recorded."""
+    """Creates a context that is not part of the traced function: it runs once, while tracing."""
     with alone() if recorders.thread.recorders.recording is not None else contextlib.nullcontext():
         yield
 
 
 @contextlib.contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """A block like any other: operations run in the order in which they are written."""
+    """Does nothing: operations run in program order."""
     yield
 
 
 def executing_eagerly() -> bool:
-    """Whether the code runs by itself, and not as the first call of a `function`."""
+    """Returns whether the code runs eagerly, not while tracing a `function`."""
     return not inside_function()
 
 
 def inside_function() -> bool:
-    """Whether the code runs in the first call of a `function`, which is recorded."""
+    """Returns whether a `function` is being traced."""
     return recorders.thread.recorders.recording is not None
 
 
@@ -95,4 +95,4 @@ def no_op(name: Any = None) -> None:
 
 
 def group(*inputs: Any, **kwargs: Any) -> None:
-    """Does nothing: what is to be grouped has run already."""
+    """Does nothing: the inputs have already run."""

@@ -1,4 +1,4 @@
-"""Describes tensors: shape, rank, size, spec."""
+"""Shapes, ranks, sizes and specs of tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 @dispatched
 def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
-    """The shape as a tensor of int32, or of `out_type`.
+    """Returns the shape as an int32 tensor, or of dtype `out_type`.
 
     >>> tf.shape([[1, 2, 3]]).numpy()
     array([1, 3], dtype=int32)
@@ -38,25 +38,25 @@ def _shape_of(x: Any) -> tuple[int, ...]:
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None) -> list[Tensor]:
-    """The shape of each of several tensors."""
+    """Returns the shape of each of several tensors."""
     return [shape(x, out_type) for x in to_list("shape_n", input)]
 
 
 @dispatched
 def size(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
-    """The number of elements."""
+    """Returns the number of elements."""
     dtype = count_dtype(out_type, np.int32, "size")
     return Tensor(np.asarray(math.prod(_shape_of(input)), dtype)[()])
 
 
 @dispatched
 def rank(input: Any, name: Any = None) -> Tensor:
-    """The number of axes."""
+    """Returns the number of axes."""
     return Tensor(np.int32(len(_shape_of(input))))
 
 
 def ensure_shape(x: Any, shape: Any, name: Any = None) -> Tensor:
-    """`x`, checked to have `shape`, in which `None` stands for any size."""
+    """Returns `x` after checking that it has `shape`, in which `None` matches any size."""
     tensor = as_tensor(x)
     if not TensorShape(shape).is_compatible_with(tensor.shape):
         raise invalid(
@@ -67,7 +67,7 @@ def ensure_shape(x: Any, shape: Any, name: Any = None) -> Tensor:
 
 
 def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
-    """The shape that two shapes broadcast to, as far as it is known.
+    """Returns the shape that two shapes broadcast to, as far as it is known.
 
     >>> tf.broadcast_static_shape(tf.TensorShape([1, 3]), tf.TensorShape([2, 1]))
     TensorShape([2, 3])
@@ -79,10 +79,12 @@ def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> Tensor
     pairs = zip(
         [1] * (ndim - x.rank) + x.as_list(), [1] * (ndim - y.rank) + y.as_list(), strict=True
     )
-    return TensorShape([_common(a, b, x, y) for a, b in pairs])
+    return TensorShape([_broadcast_dimension(a, b, x, y) for a, b in pairs])
 
 
-def _common(a: int | None, b: int | None, x: TensorShape, y: TensorShape) -> int | None:
+def _broadcast_dimension(
+    a: int | None, b: int | None, x: TensorShape, y: TensorShape
+) -> int | None:
     if a == b or b == 1:
         return a
     if a == 1 or a is None:
@@ -96,7 +98,7 @@ def _common(a: int | None, b: int | None, x: TensorShape, y: TensorShape) -> int
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape that two shapes, given as tensors, broadcast to."""
+    """Returns the shape that two shapes, given as tensors, broadcast to."""
     dtype = np.result_type(*(s._spec.dtype for s in one_dtype((shape_x, shape_y))))
     shapes = [integers(s, "broadcast_dynamic_shape", ndim=1) for s in (shape_x, shape_y)]
     result = broadcast(*shapes)
@@ -106,7 +108,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a Tensor, a Variable, a value made of tensors, or stands for one of these.
+    """Returns whether `x` is a Tensor, a Variable, a composite tensor, or represents one of them.
 
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(np.array(1))
     (True, False)
@@ -115,25 +117,25 @@ def is_tensor(x: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value as `numpy()` gives it, which every tensor has; what is no tensor stays as it is."""
+    """Returns the value as a NumPy array; values that are not tensors stay unchanged."""
     held = tensor_or_variable(tensor)
     return tensor if held is None else held.numpy()
 
 
 def type_spec_from_value(value: Any) -> TypeSpec:
-    """The spec that values like `value` fit.
+    """Returns the spec of `value`.
 
     >>> tf.type_spec_from_value(tf.ones([2]))
     TensorSpec(shape=(2,), dtype=tf.float32, name=None)
     """
-    return spec_of(value) or TensorSpec.from_tensor(_converted(value))
+    return spec_of(value) or TensorSpec.from_tensor(_convert(value))
 
 
-def _converted(value: Any) -> Tensor:
+def _convert(value: Any) -> Tensor:
     try:
         return as_tensor(value)
     except (TypeError, ValueError):
         raise TypeError(
             f"Could not build a TypeSpec for {shown(value)} of unsupported type {type(value)}. "
-            "Expected a tensor, or what can become one."
+            "Expected a tensor, or a value that converts to one."
         ) from None

@@ -1,4 +1,4 @@
-"""Reshapes, casts, reorders, joins and splits tensors."""
+"""Reshaping, casting, reordering, joining and splitting."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from retrograde.values.shapes import normalize_axes, normalize_axis
 
 @dispatched
 def identity(input: Any, name: Any = None) -> Tensor | IndexedSlices:
-    """A new tensor with the same value; of a variable, its present value."""
+    """Returns a new tensor with the same value, or with the current value of a variable."""
     if isinstance(input, IndexedSlices):
         return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
     return casting.identity(as_tensor(input))
 
 
 def identity_n(input: Sequence[Any], name: Any = None) -> list[Tensor]:
-    """New tensors with the values of several others."""
+    """Returns new tensors with the values of several others."""
     return [identity(x) for x in to_list("identity_n", input)]
 
 
 @dispatched
 def stop_gradient(input: Any, name: Any = None) -> Tensor | IndexedSlices:
-    """The same value, through which no gradient flows.
+    """Returns the same value, but blocks the gradient.
 
     >>> x = tf.Variable(3.0)
     >>> with tf.GradientTape() as tape:
@@ -59,64 +59,64 @@ def stop_gradient(input: Any, name: Any = None) -> Tensor | IndexedSlices:
 
 @dispatched
 def cast(x: Any, dtype: Any, name: Any = None) -> Tensor | IndexedSlices:
-    """`x` in another dtype: the same object if it is a tensor of that dtype already.
+    """Casts `x` to another dtype; a tensor of that dtype is returned unchanged.
 
     >>> tf.cast([1.8, -1.8], tf.int32).numpy()
     array([ 1, -1], dtype=int32)
     """
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
-    tensor, wanted = as_tensor(x), dtypes.as_dtype(dtype).numpy_dtype
-    present = tensor._spec.dtype
-    if present == wanted:
+    tensor, target = as_tensor(x), dtypes.as_dtype(dtype).numpy_dtype
+    source = tensor._spec.dtype
+    if source == target:
         return tensor if x is tensor or tensor_or_variable(x) is None else casting.identity(tensor)
-    if object in (present, wanted):
-        names = f"{dtypes.of(present).name} to {dtypes.of(wanted).name}"
+    if object in (source, target):
+        names = f"{dtypes.of(source).name} to {dtypes.of(target).name}"
         raise UnimplementedError(None, None, f"Cast {names} is not supported.")
-    return to_dtype(tensor, wanted)
+    return to_dtype(tensor, target)
 
 
 @dispatched
 def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
-    """`value` in another dtype; what lies beyond its ends becomes its ends.
+    """Casts `value` to another dtype, clipping values that are out of its range.
 
     >>> tf.saturate_cast([300, -5], tf.uint8).numpy()
     array([255,   0], dtype=uint8)
     """
-    x, wanted = as_tensor(value), dtypes.as_dtype(dtype)
-    if x.dtype.is_complex and wanted.is_complex:
-        return make_complex(*(saturate_cast(part(x), wanted.real_dtype) for part in (real, imag)))
-    if wanted.is_complex:
-        return cast(saturate_cast(x, wanted.real_dtype), wanted)
+    x, target = as_tensor(value), dtypes.as_dtype(dtype)
+    if x.dtype.is_complex and target.is_complex:
+        return make_complex(*(saturate_cast(part(x), target.real_dtype) for part in (real, imag)))
+    if target.is_complex:
+        return cast(saturate_cast(x, target.real_dtype), target)
     if x.dtype.is_complex:
         x = real(x)
-    present, array_dtype = x.dtype, x._spec.dtype
-    if array_dtype in dtypes.REAL and wanted.numpy_dtype in dtypes.REAL:
-        lowest, highest = (_number(end) for end in (wanted.min, wanted.max))
-        if present.is_floating or present.min < lowest:
-            lowest = max(lowest, _number(present.min))
-            end = Tensor(_inside(lowest, array_dtype))
+    source, array_dtype = x.dtype, x._spec.dtype
+    if array_dtype in dtypes.REAL and target.numpy_dtype in dtypes.REAL:
+        lowest, highest = (_as_python_number(end) for end in (target.min, target.max))
+        if source.is_floating or source.min < lowest:
+            lowest = max(lowest, _as_python_number(source.min))
+            end = Tensor(_largest_within(lowest, array_dtype))
             x = arithmetic.select(x < end, end, x)
-        if present.is_floating or present.max > highest:
-            highest = min(highest, _number(present.max))
-            end = Tensor(_inside(highest, array_dtype))
+        if source.is_floating or source.max > highest:
+            highest = min(highest, _as_python_number(source.max))
+            end = Tensor(_largest_within(highest, array_dtype))
             x = arithmetic.select(x > end, end, x)
-    return cast(x, wanted) if present is not wanted else casting.identity(x)
+    return cast(x, target) if source is not target else casting.identity(x)
 
 
-def _number(end: Any) -> Any:
-    """An end of a dtype as a Python number, which compares with all others."""
+def _as_python_number(end: Any) -> Any:
+    """Converts a limit of a dtype to a Python number, so that limits compare."""
     return end if isinstance(end, int) else float(end)
 
 
-def _inside(end: Any, dtype: np.dtype) -> Any:
-    """The value of `dtype` next to `end`, and not beyond it."""
+def _largest_within(end: Any, dtype: np.dtype) -> Any:
+    """Returns the value of `dtype` closest to `end` that does not exceed it in magnitude."""
     value = dtype.type(end if dtype.kind in "iu" else float(end))
     return np.nextafter(value, dtype.type(0)) if abs(value.item()) > abs(end) else value
 
 
 def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
-    """`real + imag * 1j`, of two float32 or two float64 tensors."""
+    """Returns `real + imag * 1j` for two float32 or two float64 tensors."""
     x1, x2 = as_tensor(real), as_tensor(imag)
     names = [x1.dtype.name, x2.dtype.name]
     if names not in (["float32", "float32"], ["float64", "float64"]):
@@ -130,27 +130,27 @@ def complex(real: Any, imag: Any, name: Any = None) -> Tensor:
 @dispatched
 @host_function
 def bitcast(input: Any, type: Any, name: Any = None) -> Tensor:
-    """The same bits, read as another dtype. No gradient flows."""
-    x, wanted = as_tensor(input), numpy_dtype(type)
-    for dtype in (x._spec.dtype, wanted):
+    """Reinterprets the bits as another dtype. No gradient flows."""
+    x, target = as_tensor(input), numpy_dtype(type)
+    for dtype in (x._spec.dtype, target):
         if dtype not in dtypes.NUMERIC:
             raise invalid(f"bitcast: dtype {dtypes.of(dtype).name} is not supported.")
     escape(x, "bitcast")
     array = np.array(x._array, order="C")
-    ratio, rest = divmod(wanted.itemsize, array.dtype.itemsize)
+    ratio, rest = divmod(target.itemsize, array.dtype.itemsize)
     if ratio > 1 and (rest or array.shape[-1:] != (ratio,)):
         raise invalid(
             f"bitcast: {x.dtype.name} of shape {array.shape} cannot be read as "
-            f"{dtypes.of(wanted).name}. Expected a last axis of size {ratio}."
+            f"{dtypes.of(target).name}. Expected a last axis of size {ratio}."
         )
     if ratio > 1:
-        return Tensor(array.view(wanted)[..., 0])
-    narrow = () if ratio else (array.dtype.itemsize // wanted.itemsize,)
-    return Tensor(array.reshape((*array.shape, 1)).view(wanted).reshape(array.shape + narrow))
+        return Tensor(array.view(target)[..., 0])
+    narrow = () if ratio else (array.dtype.itemsize // target.itemsize,)
+    return Tensor(array.reshape((*array.shape, 1)).view(target).reshape(array.shape + narrow))
 
 
 def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
-    """The same elements in another shape; -1 stands for the one size that follows.
+    """Reshapes a tensor; one size may be -1 and is inferred.
 
     >>> tf.reshape([[1, 2], [3, 4]], [-1]).numpy()
     array([1, 2, 3, 4], dtype=int32)
@@ -158,7 +158,7 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
     x = as_tensor(tensor)
     sizes = integers(shape, "reshape")
     if -1 in sizes:
-        sizes = _without_the_unknown(sizes, x._array)
+        sizes = _infer_size(sizes, x._array)
     if any(n < 0 for n in sizes):
         raise invalid(
             f"reshape: sizes must be non-negative, or -1 for one of them. Received: {sizes}."
@@ -166,12 +166,12 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
     return shaping.reshape(x, shape=sizes)
 
 
-def _without_the_unknown(sizes: tuple[int, ...], array: Any) -> tuple[int, ...]:
+def _infer_size(sizes: tuple[int, ...], array: Any) -> tuple[int, ...]:
     if sizes.count(-1) > 1:
         raise invalid(f"reshape: only one size may be -1. Received: {sizes}.")
-    at = sizes.index(-1)
+    unknown = sizes.index(-1)
     known = math.prod(n for n in sizes if n != -1)
-    # Where nothing is left to divide by, TensorFlow leaves out the sizes that are 0 on both sides.
+    # If the known sizes are 0, TensorFlow ignores the sizes that are 0 on both sides.
     total, rest = (
         (array.size, known)
         if known
@@ -179,14 +179,14 @@ def _without_the_unknown(sizes: tuple[int, ...], array: Any) -> tuple[int, ...]:
     )
     if total % rest:
         raise invalid(
-            f"reshape: a tensor of shape {array.shape} has {array.size} values, which shape "
-            f"{sizes} cannot hold: expected a multiple of {known}."
+            f"reshape: a tensor of shape {array.shape} has {array.size} values, which do not match "
+            f"shape {sizes}. Expected a multiple of {known}."
         )
-    return (*sizes[:at], total // rest, *sizes[at + 1 :])
+    return (*sizes[:unknown], total // rest, *sizes[unknown + 1 :])
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = "transpose") -> Tensor:
-    """The axes in the order `perm`, by default backwards; the conjugate if asked for.
+    """Permutes the axes to the order `perm`, by default reversed; optionally conjugates.
 
     >>> tf.transpose([[1, 2, 3]]).numpy()
     array([[1], [2], [3]], dtype=int32)
@@ -197,16 +197,14 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: Any = "tr
     if perm is not None:
         order = tuple(normalize_axis(p, ndim, "transpose") for p in integers(perm, "transpose"))
         if sorted(order) != list(range(ndim)):
-            raise invalid(
-                f"transpose: {order} is no permutation of the {ndim} axes. Expected each once."
-            )
+            raise invalid(f"transpose: {order} is not a permutation of the {ndim} axes.")
     y = shaping.transpose(x, perm=order)
     return conj(y) if conjugate else y
 
 
 @dispatched
 def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
-    """`input` with an axis of size 1 put in at `axis`.
+    """Inserts an axis of size 1 at `axis`.
 
     >>> tf.expand_dims([1, 2], -1).shape
     TensorShape([2, 1])
@@ -216,8 +214,8 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
     at, ndim = integer(axis, "expand_dims"), len(shape)
     if not -ndim - 1 <= at <= ndim:
         raise invalid(
-            f"expand_dims: there is no place {at} for a new axis in a tensor of {ndim} axes. "
-            f"Expected {-ndim - 1} <= axis <= {ndim}."
+            f"expand_dims: cannot insert axis {at} into a tensor of {ndim} axes. Expected "
+            f"{-ndim - 1} <= axis <= {ndim}."
         )
     at %= ndim + 1
     return shaping.reshape(x, shape=(*shape[:at], 1, *shape[at:]))
@@ -225,7 +223,7 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
 
 @dispatched
 def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
-    """`input` without its axes of size 1, or without those of them that `axis` names.
+    """Removes all axes of size 1, or those in `axis`.
 
     >>> x = tf.zeros([1, 3, 1])
     >>> tf.squeeze(x).shape, tf.squeeze(x, axis=0).shape
@@ -233,19 +231,20 @@ def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
     """
     x = as_tensor(input)
     shape = x._spec.shape
-    named = () if axis is None else integers(axis, "squeeze", TypeError)
-    axes = {normalize_axis(a, len(shape), "squeeze") for a in named} or set(range(len(shape)))
-    gone = [a for a in axes if shape[a] == 1]
-    if named and len(gone) != len(axes):
+    requested = () if axis is None else integers(axis, "squeeze", TypeError)
+    axes = {normalize_axis(a, len(shape), "squeeze") for a in requested} or set(range(len(shape)))
+    removed = [a for a in axes if shape[a] == 1]
+    if requested and len(removed) != len(axes):
         raise invalid(
-            f"squeeze: cannot squeeze axes {named} of shape {shape}. Expected them to have size 1."
+            f"squeeze: cannot squeeze axes {requested} of shape {shape}. Expected them to have "
+            "size 1."
         )
-    return shaping.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in gone))
+    return shaping.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in removed))
 
 
 @dispatched
 def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
-    """Tensors joined along an axis they all have.
+    """Concatenates tensors along an existing axis.
 
     >>> tf.concat([[1, 2], [3]], 0).numpy()
     array([1, 2, 3], dtype=int32)
@@ -265,22 +264,22 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
 
 @dispatched
 def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis.
+    """Stacks tensors of the same shape along a new axis.
 
     >>> tf.stack([[1, 2], [3, 4]], axis=1).numpy()
     array([[1, 3], [2, 4]], dtype=int32)
     """
     if not isinstance(values, (list, tuple)) or not values:
-        return _rows_moved(as_tensor(values), axis)
+        return _move_first_axis(as_tensor(values), axis)
     if axis == 0 and not holds_tensor(values):
-        with contextlib.suppress(TypeError, ValueError):  # said below, with the shapes
+        with contextlib.suppress(TypeError, ValueError):  # reported below, with the shapes
             return as_tensor(values)
     xs = one_dtype(values)
     return shaping.stack(*xs, axis=_new_axis(axis, xs[0]._spec.ndim + 1))
 
 
-def _rows_moved(x: Tensor, axis: int) -> Tensor:
-    """The rows of one tensor stacked along `axis`: its first axis goes there."""
+def _move_first_axis(x: Tensor, axis: int) -> Tensor:
+    """Moves the first axis of a tensor to `axis`."""
     if axis == 0 or not x._spec.size:
         return casting.identity(x)
     at, others = _new_axis(axis, x._spec.ndim), range(1, x._spec.ndim)
@@ -296,7 +295,7 @@ def _new_axis(axis: int, ndim: int) -> int:
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: Any = "unstack"
 ) -> list[Tensor]:
-    """The slices of a tensor along one axis, as a list: the reverse of `tf.stack`.
+    """Returns the slices of a tensor along one axis: the inverse of `tf.stack`.
 
     >>> [x.numpy().tolist() for x in tf.unstack([[1, 2], [3, 4]], axis=1)]
     [[1, 3], [2, 4]]
@@ -310,8 +309,7 @@ def unstack(
     size = x._spec.shape[axis]
     if num not in (None, size):
         raise invalid(
-            f"unstack: axis {as_text(axis)} has size {size}. Expected `num`, which is "
-            f"{as_text(num)}."
+            f"unstack: axis {as_text(axis)} has size {size}, but `num` is {as_text(num)}."
         )
     return list(shaping.unstack(x, axis=axis % ndim)) if size else []
 
@@ -320,9 +318,9 @@ def unstack(
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: Any = "split"
 ) -> list[Tensor]:
-    """A tensor cut along one axis: into equal parts, or into parts of the sizes given.
+    """Splits a tensor along one axis, into equal parts or into parts of the given sizes.
 
-    One of the sizes may be -1, for what is left.
+    One of the sizes may be -1, for the remainder.
 
     >>> [x.numpy().tolist() for x in tf.split([1, 2, 3], [1, -1])]
     [[1], [2, 3]]
@@ -333,17 +331,17 @@ def split(
     if isinstance(num_or_size_splits, (int, np.integer)):
         sizes = _equal_parts(int(num_or_size_splits), size)
     else:
-        sizes = _given_parts(num_or_size_splits, size)
+        sizes = _part_sizes(num_or_size_splits, size)
     return list(shaping.split(x, sizes=sizes, axis=at))
 
 
 def _equal_parts(count: int, size: int) -> tuple[int, ...]:
     if count < 1 or size % count:
-        raise invalid(f"split: {count} equal parts of {size} cannot be made. Expected a divisor.")
+        raise invalid(f"split: cannot split {size} elements into {count} equal parts.")
     return allocate("split", operator.mul, (size // count,), count)
 
 
-def _given_parts(value: Any, size: int) -> tuple[int, ...]:
+def _part_sizes(value: Any, size: int) -> tuple[int, ...]:
     parts = integer_array(value, "split")
     if not parts.ndim:
         raise ValueError(
@@ -365,10 +363,10 @@ def _given_parts(value: Any, size: int) -> tuple[int, ...]:
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: Any = None
 ) -> Tensor:
-    """A tensor with `paddings[i] = [before, after]` elements more along each axis i.
+    """Pads a tensor with `paddings[i] = [before, after]` elements along each axis i.
 
-    `mode` is "CONSTANT", for `constant_values`; "REFLECT", for the elements mirrored at the
-    edge; or "SYMMETRIC", for those mirrored with the edge itself.
+    `mode` is "CONSTANT" (pads with `constant_values`), "REFLECT" (mirrors without the edge) or
+    "SYMMETRIC" (mirrors with the edge).
 
     >>> tf.pad([1, 2, 3], [[1, 1]]).numpy(), tf.pad([1, 2, 3], [[1, 1]], "REFLECT").numpy()
     (array([0, 1, 2, 3, 0], dtype=int32), array([2, 1, 2, 3, 2], dtype=int32))
@@ -378,8 +376,8 @@ def pad(
     match mode.upper() if isinstance(mode, str) else mode:
         case "CONSTANT":
             return _pad_constant(x, pairs, constant_values)
-        case "REFLECT" | "SYMMETRIC" as how:
-            return _pad_mirrored(x, pairs, edge=how == "SYMMETRIC")
+        case "REFLECT" | "SYMMETRIC" as name:
+            return _pad_mirrored(x, pairs, edge=name == "SYMMETRIC")
     raise ValueError(
         f"pad: `mode` must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC'. Received: {shown(mode)}."
     )
@@ -413,7 +411,7 @@ def _pad_constant(x: Tensor, pairs: list[list[int]], constant_values: Any) -> Te
     if value._spec.dtype != dtype:
         raise invalid(
             f"pad: constant_values has dtype {value.dtype.name}, the tensor {x.dtype.name}. "
-            "Expected the same."
+            "Expected the same dtype."
         )
     inside = np.zeros(shape, bool)
     inside[tuple(slice(*w) for w in where)] = True
@@ -421,7 +419,7 @@ def _pad_constant(x: Tensor, pairs: list[list[int]], constant_values: Any) -> Te
 
 
 def _pad_mirrored(x: Tensor, pairs: list[list[int]], edge: bool) -> Tensor:
-    """By picking along each axis in turn."""
+    """Gathers the mirrored indices along each axis."""
     y = casting.identity(x)
     for axis, (before, after) in enumerate(pairs):
         size = x._spec.shape[axis]
@@ -431,65 +429,67 @@ def _pad_mirrored(x: Tensor, pairs: list[list[int]], edge: bool) -> Tensor:
                 f"at most {size - (not edge)}."
             )
         if before or after:
-            places = np.arange(size)
-            front = places[:before] if edge else places[1 : before + 1]
-            back = places[size - after :] if edge else places[size - after - 1 : size - 1]
-            places = np.concatenate([front[::-1], places, back[::-1]])
-            y = gather(y, Tensor(places), axis=axis, whole=True)
+            indices = np.arange(size)
+            front = indices[:before] if edge else indices[1 : before + 1]
+            back = indices[size - after :] if edge else indices[size - after - 1 : size - 1]
+            indices = np.concatenate([front[::-1], indices, back[::-1]])
+            y = gather(y, Tensor(indices), axis=axis, whole=True)
     return y
 
 
 @dispatched
 def reverse(tensor: Any, axis: Any, name: Any = None) -> Tensor:
-    """The elements in reverse order along each of the axes named."""
+    """Reverses the elements along each of the given axes."""
     x = as_tensor(tensor)
     axes = integers(axis, "reverse", ndim=1)
     return shaping.reverse(x, axis=normalize_axes(axes, x._spec.ndim, "reverse"))
 
 
 def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
-    """The elements moved on by `shift` places along an axis; those that fall off come in in front.
+    """Shifts elements by `shift` positions along an axis; elements beyond the end wrap around.
 
     >>> tf.roll([1, 2, 3, 4], shift=1, axis=0).numpy()
     array([4, 1, 2, 3], dtype=int32)
     """
     x, axes = as_tensor(input), integers(axis, "roll")
-    moved = tensor_or_variable(shift)
-    if moved is not None and changes(moved._read()):
-        return _moving_roll(x, moved._read(), axes)
+    dynamic_shift = tensor_or_variable(shift)
+    if dynamic_shift is not None and changes(dynamic_shift._read()):
+        return _dynamic_roll(x, dynamic_shift._read(), axes)
     shifts = integers(shift, "roll")
     if len(shifts) != len(axes):
-        raise invalid(f"roll: {len(shifts)} shifts for {len(axes)} axes. Expected as many.")
+        raise invalid(
+            f"roll: received {len(shifts)} shifts for {len(axes)} axes. Expected the same number."
+        )
     y = casting.identity(x)
-    for places, along in zip(shifts, axes, strict=True):
-        y = _roll_along(y, places, normalize_axis(along, x._spec.ndim, "roll"))
+    for indices, along in zip(shifts, axes, strict=True):
+        y = _roll_along(y, indices, normalize_axis(along, x._spec.ndim, "roll"))
     return y
 
 
-def _moving_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """By places that are others in other calls of a function."""
+def _dynamic_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Shifts by amounts that change between calls of a traced function."""
     shifts = shaping.reshape(shift, shape=(len(axes), 1))
     for i, along in enumerate(axes):
         at = normalize_axis(along, x._spec.ndim, "roll")
         size = x._spec.shape[at]
         if size:
-            places = (np.arange(size).astype(shift._spec.dtype) - shifts[i]) % size
-            x = gather(x, places, axis=at, whole=True)
+            indices = (np.arange(size).astype(shift._spec.dtype) - shifts[i]) % size
+            x = gather(x, indices, axis=at, whole=True)
     return x
 
 
-def _roll_along(x: Tensor, places: int, axis: int) -> Tensor:
+def _roll_along(x: Tensor, indices: int, axis: int) -> Tensor:
     size = x._spec.shape[axis]
-    if not size or not places % size:
+    if not size or not indices % size:
         return x
-    cut = size - places % size
+    cut = size - indices % size
     front, back = shaping.split(x, sizes=(cut, size - cut), axis=axis)
     return shaping.concat(back, front, axis=axis)
 
 
 @dispatched
 def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
-    """The whole tensor repeated `multiples[i]` times along each axis i.
+    """Tiles the tensor `multiples[i]` times along each axis i.
 
     >>> tf.tile([1, 2], [2]).numpy()
     array([1, 2, 1, 2], dtype=int32)
@@ -498,17 +498,17 @@ def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
     shape, times = x._spec.shape, integers(multiples, "tile", ndim=1)
     if len(times) != len(shape) or min(times, default=0) < 0:
         raise invalid(
-            f"tile: expected {len(shape)} multiples, one for each axis, none negative. Received: "
+            f"tile: expected {len(shape)} non-negative multiples, one for each axis. Received: "
             f"{times}."
         )
-    apart = [n for size in shape for n in (1, size)]
-    spread = [n for pair in zip(times, shape, strict=True) for n in pair]
-    y = shaping.broadcast_to(shaping.reshape(x, shape=tuple(apart)), shape=tuple(spread))
+    expanded = [n for size in shape for n in (1, size)]
+    repeated = [n for pair in zip(times, shape, strict=True) for n in pair]
+    y = shaping.broadcast_to(shaping.reshape(x, shape=tuple(expanded)), shape=tuple(repeated))
     return shaping.reshape(y, shape=tuple(n * m for n, m in zip(times, shape, strict=True)))
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) -> Tensor:
-    """Each element repeated `repeats` times along an axis; without one, of the tensor laid flat.
+    """Repeats each element `repeats` times along an axis, or each element of the flattened tensor.
 
     `repeats` is one number, or one for each element along the axis.
 
@@ -524,16 +524,18 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
     if not -ndim <= axis < ndim:
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
     at = axis % ndim
-    places = _repeated_places(repeats, x._spec.shape[at])
-    return gather(x, places, axis=at, whole=True)
+    indices = _repeated_indices(repeats, x._spec.shape[at])
+    return gather(x, indices, axis=at, whole=True)
 
 
 @host_function(dynamic_shapes=True)
-def _repeated_places(repeats: Any, size: int) -> Tensor:
-    """Where the elements come from."""
+def _repeated_indices(repeats: Any, size: int) -> Tensor:
+    """Returns the source index of each element."""
     times = integers(repeats, "repeat", TypeError)
     if len(times) not in (1, size):
-        raise ValueError(f"repeat: {len(times)} repeats for {size} elements. Expected as many.")
+        raise ValueError(
+            f"repeat: {len(times)} repeats for {size} elements. Expected the same number."
+        )
     if min(times, default=0) < 0:
         raise invalid(f"repeat: repeats must be >= 0. Received: {times}.")
     shape_from((sum(times) if len(times) == size else size * times[0],), "repeat")
@@ -541,7 +543,7 @@ def _repeated_places(repeats: Any, size: int) -> Tensor:
 
 
 def broadcast_to(input: Any, shape: Any, name: Any = None) -> Tensor:
-    """A tensor repeated along new axes in front, and along its axes of size 1.
+    """Broadcasts a tensor to `shape`.
 
     >>> tf.broadcast_to([1, 2], [2, 2]).numpy()
     array([[1, 2], [1, 2]], dtype=int32)

@@ -1,4 +1,4 @@
-"""TensorArray: a list of tensors to write to and read from in loops."""
+"""TensorArray: a list of tensors for use in loops."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from retrograde.values.specs import TypeSpec
 
 
 class TensorArray:
-    """Tensors of one dtype, by number. Methods that write return the array itself.
+    """A list of tensors of one dtype. Methods that write return the array itself.
 
-    `size` is the number of places; with `dynamic_size`, writing beyond them adds more. All
-    elements have one shape, `element_shape` or else that of the first one written, unless
-    `infer_shape` is off. A place that was never written reads as zeros. With `clear_after_read`,
-    which is the default, `read` lets go of what it returns, and a second one is an error.
+    `size` is the number of elements; with `dynamic_size`, writing beyond the end adds more. All
+    elements have the same shape, `element_shape` or else the shape of the first write, unless
+    `infer_shape` is false. Elements that were never written read as zeros. With `clear_after_read`,
+    the default, `read` frees the element, and reading it again is an error.
 
     >>> ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
     >>> for i in range(3):
@@ -53,13 +53,13 @@ class TensorArray:
         if handle is not None:
             raise ValueError("TensorArray handles are not supported: there are no graphs.")
         if size is None:
-            raise ValueError("TensorArray: the `size` must be given; 0 if it is to grow.")
+            raise ValueError("TensorArray: `size` is required. Use 0 with dynamic_size=True.")
         self._dtype = dtypes.as_dtype(dtype)
         self._dynamic_size = bool(dynamic_size)
         self._clear_after_read = clear_after_read is None or bool(clear_after_read)
         self._infer_shape = bool(infer_shape)
         self._element_shape = TensorShape(element_shape)
-        self._elements: list[Tensor | None] = _places(_whole_number(size, "size"))
+        self._elements: list[Tensor | None] = _empty_elements(_as_integer(size, "size"))
         self._cleared: set[int] = set()
 
     @property
@@ -69,7 +69,7 @@ class TensorArray:
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether writing may add places."""
+        """Whether writing can add elements."""
         return self._dynamic_size
 
     @property
@@ -91,26 +91,26 @@ class TensorArray:
         return TensorArraySpec.from_value(self)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of places."""
+        """Returns the number of elements."""
         return Tensor(np.int32(len(self._elements)))
 
     def identity(self) -> TensorArray:
-        """The array itself."""
+        """Returns the array itself."""
         return self
 
     def close(self, name: str | None = None) -> None:
-        """Gives up all elements, and their places."""
+        """Removes all elements."""
         self._elements.clear()
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> None:
-        """Not there: tapes follow the elements by themselves."""
+        """Raises an error: tapes record the elements automatically."""
         raise NotImplementedError(
-            "TensorArray.grad is not supported: use a tf.GradientTape, which follows the elements."
+            "TensorArray.grad is not supported: use a tf.GradientTape, which records the elements."
         )
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element at `index`."""
-        at = self._place(index, reading=True)
+        """Returns the element at `index`."""
+        at = self._check_index(index, reading=True)
         if self._elements[at] is None and at in self._cleared:
             raise invalid(
                 f"Could not read index {at} twice because it was cleared after a previous read "
@@ -123,27 +123,29 @@ class TensorArray:
         return element
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Puts `value` at `index`."""
-        at = self._place(index, reading=False)
-        self._elements[at] = self._fitting(value)
+        """Writes `value` at `index`."""
+        at = self._check_index(index, reading=False)
+        self._elements[at] = self._as_element(value)
         return self
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements along a new first axis."""
+        """Stacks all elements along a new first axis."""
         if self._elements:
             return shaping.stack(*self._all(), axis=0)
         shape = tuple(self._element_shape) if self._element_shape.is_fully_defined() else ()
         return Tensor(np.zeros((0, *shape), self._dtype.numpy_dtype))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements at `indices` along a new first axis. They stay where they are."""
-        places = [self._place(i, reading=True) for i in integers(indices, "TensorArray.gather")]
+        """Stacks the elements at `indices` along a new first axis, without clearing them."""
+        places = [
+            self._check_index(i, reading=True) for i in integers(indices, "TensorArray.gather")
+        ]
         if not places:
             return Tensor(np.zeros((0,), self._dtype.numpy_dtype))
         return shaping.stack(*map(self._element, places), axis=0)
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements joined along their first axis."""
+        """Concatenates all elements along their first axis."""
         elements = self._all()
         for i, element in enumerate(elements):
             if not element.ndim:
@@ -153,8 +155,8 @@ class TensorArray:
         return concat(elements, 0)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Makes the slices of `value` along its first axis the elements."""
-        slices = unstack(self._converted(value))
+        """Sets the elements to the slices of `value` along its first axis."""
+        slices = unstack(self._convert(value))
         if len(slices) > len(self._elements) and not self._dynamic_size:
             raise ValueError(
                 f"Cannot unstack {len(slices)} tensors into a TensorArray of static size "
@@ -164,24 +166,24 @@ class TensorArray:
         return self
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Puts the slices of `value` along its first axis at `indices`."""
+        """Writes the slices of `value` along its first axis at `indices`."""
         places = integers(indices, "TensorArray.scatter")
-        for place, element in zip(places, unstack(self._converted(value)), strict=False):
+        for place, element in zip(places, unstack(self._convert(value)), strict=False):
             self.write(place, element)
         return self
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Cuts `value` along its first axis into parts of these lengths: the new elements."""
-        whole, sizes = self._converted(value), as_tensor(lengths)
+        """Splits `value` along its first axis into new elements of these lengths."""
+        tensor, sizes = self._convert(value), as_tensor(lengths)
         if sizes.ndim != 1:
             raise invalid(f"Expected lengths to be a vector, received shape: {list(sizes.shape)} ")
-        if not whole.ndim:
+        if not tensor.ndim:
             raise invalid("Expected value to be at least a vector, but received shape: [] ")
         total, count = sum(integers(sizes, "TensorArray.split")), len(sizes)
-        if total != len(whole):
+        if total != len(tensor):
             raise invalid(
                 "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-                f"{total} and value's shape is: {list(whole.shape)} "
+                f"{total} and value's shape is: {list(tensor.shape)} "
             )
         if count != len(self._elements) and not self._dynamic_size:
             raise invalid(
@@ -189,12 +191,12 @@ class TensorArray:
                 f"({len(self._elements)} vs. {count}), and the TensorArray is not marked as "
                 "dynamically resizeable."
             )
-        self._elements = split(whole, sizes)
+        self._elements = split(tensor, sizes)
         return self
 
-    def _place(self, index: Any, reading: bool) -> int:
-        """`index` as a place that is there; one to write to is made if the array may grow."""
-        at, size = _whole_number(index, "index"), len(self._elements)
+    def _check_index(self, index: Any, reading: bool) -> int:
+        """Checks `index`; adds elements if it is written beyond the end of a dynamic array."""
+        at, size = _as_integer(index, "index"), len(self._elements)
         if at < 0:
             verb = "Reading from" if reading else "Writing to"
             raise _out_of_range(f"{verb} negative indices (index {at}) is not allowed.")
@@ -204,11 +206,11 @@ class TensorArray:
             raise _out_of_range(
                 f"Tried to write to index {at} but array is not resizeable and size is: {size} "
             )
-        self._elements.extend(_places(at + 1 - size))
+        self._elements.extend(_empty_elements(at + 1 - size))
         return at
 
-    def _converted(self, value: Any) -> Tensor:
-        """`value` as a tensor of the array's dtype; of a variable, what it holds now."""
+    def _convert(self, value: Any) -> Tensor:
+        """Converts `value` to the dtype of the array; a variable gives its current value."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if tensor._spec.dtype != self._dtype.numpy_dtype:
             raise invalid(
@@ -217,9 +219,9 @@ class TensorArray:
             )
         return tensor
 
-    def _fitting(self, value: Any) -> Tensor:
-        """`value` as an element."""
-        tensor = self._converted(value)
+    def _as_element(self, value: Any) -> Tensor:
+        """Converts `value` to an element and checks its shape."""
+        tensor = self._convert(value)
         shape = tensor._spec.shape
         if self._element_shape == shape:
             return tensor
@@ -232,14 +234,14 @@ class TensorArray:
         return tensor
 
     def _element(self, at: int) -> Tensor:
-        """The element at `at`; zeros if it was never written."""
+        """Returns the element at `at`; zeros if it was never written."""
         element = self._elements[at]
         if element is None:
             if not self._element_shape.is_fully_defined():
                 raise ValueError(
-                    f"TensorArray: index {at} was never written, and the shape of the elements is "
-                    f"not known, {self._element_shape}, to fill it with zeros. Write it first, or "
-                    "pass a full `element_shape`."
+                    f"TensorArray: index {at} was never written, and the element shape "
+                    f"{self._element_shape} is not fully known, so it cannot be filled with zeros. "
+                    "Write it first, or pass a full `element_shape`."
                 )
             element = zeros(tuple(self._element_shape), self._dtype)
             self._elements[at] = element
@@ -249,20 +251,20 @@ class TensorArray:
         return [self._element(at) for at in range(len(self._elements))]
 
 
-def _places(count: int) -> list[None]:
+def _empty_elements(count: int) -> list[None]:
     return allocate("TensorArray", [None].__mul__, count)
 
 
-def _whole_number(value: Any, op_name: str) -> int:
-    """An integer that may come as a tensor; its value leaves for Python then."""
+def _as_integer(value: Any, argument: str) -> int:
+    """Converts an index, possibly a tensor, to a Python integer."""
     try:
         number = value.__index__()
     except (AttributeError, TypeError):
         raise TypeError(
-            f"TensorArray: expected an integer for the {op_name}. Received: {shown(value)}."
+            f"TensorArray: expected an integer for the {argument}. Received: {shown(value)}."
         ) from None
     if not -(2**63) <= number < 2**63:
-        raise ValueError(f"TensorArray: the {op_name} {number} is out of range for int64.")
+        raise ValueError(f"TensorArray: the {argument} {number} is out of range for int64.")
     return number
 
 
@@ -271,7 +273,7 @@ def _out_of_range(message: str) -> OutOfRangeError:
 
 
 class TensorArraySpec(TypeSpec):
-    """What a TensorArray must look like: the shape and dtype of its elements, and how it behaves.
+    """The type of a TensorArray: the shape and dtype of its elements, and its options.
 
     >>> tf.TensorArraySpec([2], tf.float32)
     TensorArraySpec(TensorShape([2]), tf.float32, False, True)
@@ -293,7 +295,7 @@ class TensorArraySpec(TypeSpec):
 
     @staticmethod
     def from_value(value: TensorArray) -> TensorArraySpec:
-        """The spec of an array."""
+        """Returns the spec of an array."""
         if not isinstance(value, TensorArray):
             raise TypeError(
                 f"Expected value to be a TensorArray, but got: `{type(value).__name__}`."
@@ -304,17 +306,17 @@ class TensorArraySpec(TypeSpec):
 
     @property
     def value_type(self) -> type:
-        """`tf.TensorArray`."""
+        """The class of values, `tf.TensorArray`."""
         return TensorArray
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether `other` is alike; the shape of elements does not count, as in TensorFlow."""
+        """Returns whether `other` is equal except for the element shape, as in TensorFlow."""
         return self._is_like(other) and self._serialize()[1:] == other._serialize()[1:]
 
     def most_specific_common_supertype(
         self, others: Sequence[TensorArraySpec]
     ) -> TensorArraySpec | None:
-        """This spec, if all `others` are alike but for the shape of elements; else `None`."""
+        """Returns this spec if all `others` are equal except for the element shape, else `None`."""
         return self if all(map(self.is_subtype_of, others)) else None
 
     def _serialize(self) -> tuple:
