@@ -19,7 +19,7 @@ import retrograde as tf
 
 SHORT = 24
 
-_PATIENCE = 60  # seconds until a thread or a child counts as stuck
+_MOST_TRACES_PER_SIGNATURE = 60  # seconds until a thread or a child counts as stuck
 
 
 def trial(seed: int) -> str | None:
@@ -60,7 +60,7 @@ def _in_threads(works: list[Callable[[], None]]) -> str | None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(_PATIENCE)
+        thread.join(_MOST_TRACES_PER_SIGNATURE)
         if thread.is_alive():
             frames = sys._current_frames()[thread.ident]
             return "a thread is stuck:\n" + "".join(traceback.format_stack(frames))
@@ -256,7 +256,7 @@ def _fork(rng: np.random.Generator) -> str | None:
     finally:
         stopped.set()
         for thread in threads:
-            thread.join(_PATIENCE)
+            thread.join(_MOST_TRACES_PER_SIGNATURE)
     for text in (first, second):
         if not text.startswith("whole "):
             return f"a forked child answered {text!r}"
@@ -279,7 +279,7 @@ def _child(work: Callable[[], str]) -> str:
         warnings.simplefilter("ignore")  # of JAX and Python, about threads
         child = os.fork()
     if child == 0:
-        signal.alarm(_PATIENCE)
+        signal.alarm(_MOST_TRACES_PER_SIGNATURE)
         try:
             text = work()
         except BaseException:
@@ -298,7 +298,7 @@ def _spawn(_rng: np.random.Generator) -> str | None:
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         given = (tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0]), tf.TensorSpec([2]))
-        found = pool.apply_async(_sum_and_spec, given).get(_PATIENCE)
+        found = pool.apply_async(_sum_and_spec, given).get(_MOST_TRACES_PER_SIGNATURE)
     expected = ([4.0, 6.0], tf.TensorSpec([2]))
     return None if (found[0].numpy().tolist(), found[1]) == expected else f"received {found}"
 

@@ -216,7 +216,7 @@ MESSAGES = [
     (
         lambda: float(ones(1)),
         TypeError,
-        "Only tensors without axes can be converted to Python scalars. Received: shape (1,). "
+        "Only scalar tensors can be converted to Python scalars. Received: shape (1,). "
         "Index one element first.",
     ),
     (
@@ -290,20 +290,20 @@ MESSAGES = [
     (
         lambda: tf.GradientTape().gradient([ones(1), ones(1)], [], [ones(1)]),
         ValueError,
-        "gradient() received 1 output_gradients for 2 targets. Expected one for each target; None "
-        "stands for ones.",
+        "gradient() received 1 output_gradients for 2 targets. Expected one for each target, or "
+        "None for ones.",
     ),
     (
         lambda: tf.GradientTape().gradient(ones(2), [], ones(3)),
         Invalid,
-        "gradient: incompatible shapes: an output gradient has shape (3,), its target (2,). "
-        "Expected the same shape.",
+        "gradient: incompatible shapes: an output gradient has shape (3,), but its target has "
+        "shape (2,).",
     ),
     (
         lambda: tf.GradientTape().gradient(ones(2), [], tf.constant([1, 2])),
         Invalid,
-        "gradient: an output gradient has dtype int32, its target float32. Expected the same "
-        "dtype: use tf.cast.",
+        "gradient: an output gradient has dtype int32, but its target has dtype float32. Use "
+        "tf.cast.",
     ),
     (
         lambda: tf.GradientTape().gradient(ones(2), [], unconnected_gradients="nil"),
@@ -315,7 +315,8 @@ MESSAGES = [
         ValueError,
         "Tensor conversion requested for IndexedSlices without dense_shape: "
         "IndexedSlices(indices=tf.Tensor([0], shape=(1,), dtype=int32), "
-        "values=tf.Tensor([1.], shape=(1,), dtype=float32)). Pass dense_shape when you make them.",
+        "values=tf.Tensor([1.], shape=(1,), dtype=float32)). Pass dense_shape when you "
+        "create them.",
     ),
 ]
 
@@ -331,7 +332,7 @@ def test_message(mistake, error, message):
     assert str(raised.value) == message
 
 
-def test_message_of_a_spent_tape():
+def test_message_of_a_used_tape():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -341,11 +342,11 @@ def test_message_of_a_spent_tape():
     with pytest.raises(RuntimeError) as raised:
         tape.gradient(y, x)
 
-    line = test_message_of_a_spent_tape.__code__.co_firstlineno + 5
+    line = test_message_of_a_used_tape.__code__.co_firstlineno + 5
     assert str(raised.value) == (
         "A non-persistent GradientTape can only be used to compute one set of gradients (or "
         f"jacobians), and this one was used at {__file__}:{line}: tape.gradient(y, x).\n"
-        "Ask for all gradients in one call, gradient(target, [source_1, source_2, ...]), or make "
+        "Compute all gradients in one call, gradient(target, [source_1, source_2, ...]), or create "
         "the tape with tf.GradientTape(persistent=True)."
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core import indexed_slices
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.recorders import Recorder, listening, thread
+from retrograde.core.recorders import Recorder, thread, use_recorders
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives.forward_mode import push_forward
@@ -160,7 +160,7 @@ def _forward(
     f: Callable, xs: list, position: int, direction: Tensor, weights: list
 ) -> float | None:
     tangents = _Tangents(xs[position], direction)
-    with listening([*thread.recorders, tangents]):
+    with use_recorders([*thread.recorders, tangents]):
         ys = f(*xs)
     pairs = [(w, tangents.of(y)) for w, y in zip(weights, ys, strict=True)]
     pairs = [(w, t) for w, t in pairs if t is not None]
@@ -183,7 +183,7 @@ class _Tangents(Recorder):
         """Computes the tangent of `y` from the tangents of `inputs`."""
         tangents = [self._tangents.get(x._id) for x in inputs]
         if any(t is not None for t in tangents):
-            with listening(list(self._outer())):
+            with use_recorders(list(self._outer())):
                 pushed = push_forward(primitive, inputs, attrs, y, tangents)
             if pushed is not None:
                 pairs = zip(y, pushed, strict=True) if isinstance(y, tuple) else [(y, pushed)]

@@ -45,7 +45,7 @@ def test_work_on_arrays_of_numpy_is_not_concerned(x, monkeypatch):
     tf.reduce_sum(one + one)
     assert namespaces.foreign is True
     assert not ran
-    assert namespaces.concerns([np.ones(2), x._array])
+    assert namespaces.involves_foreign([np.ones(2), x._array])
 
 
 def test_a_tensor_of_jax_is_a_tensor(x):

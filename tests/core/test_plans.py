@@ -6,7 +6,7 @@ import pytest
 import retrograde as tf
 from retrograde.core.backward import Cotangents
 from retrograde.core.plans import ON_ARRAYS, ON_TENSORS, plan_for, saver
-from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Spec, passed_on
+from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Spec, identity_rule
 
 
 def test_what_is_saved():
@@ -62,7 +62,7 @@ VALUES = tf.constant(1.0), tf.constant(3.0), tf.constant([5.0, 7.0])
 
 
 def test_rules_are_given_arrays_in_a_plain_pass_and_tensors_in_one_that_is_observed():
-    first, second = (lambda g, _y, _a, b: g * b), passed_on
+    first, second = (lambda g, _y, _a, b: g * b), identity_rule
     saved = plan_for((first, second), None, (True, True)).save(VALUES)
 
     plain = seen_by(first, second, saved)
@@ -77,7 +77,7 @@ def test_rules_are_given_arrays_in_a_plain_pass_and_tensors_in_one_that_is_obser
 
 @pytest.mark.parametrize("all_of_it", [False, True])
 def test_a_rule_that_reads_a_shape_finds_it_whether_or_not_the_array_was_kept(all_of_it):
-    first, second = (lambda g, _y, a, _b: (g, a, _b.shape)), passed_on
+    first, second = (lambda g, _y, a, _b: (g, a, _b.shape)), identity_rule
     plan = plan_for((first, second), None, (True, True))
     saved = VALUES if all_of_it else plan.save(VALUES)
 
@@ -85,7 +85,7 @@ def test_a_rule_that_reads_a_shape_finds_it_whether_or_not_the_array_was_kept(al
 
 
 def test_what_arrives_for_one_id_adds_up():
-    first, second = (lambda g, _y, a, _b: g * a), passed_on
+    first, second = (lambda g, _y, a, _b: g * a), identity_rule
     saved = plan_for((first, second), None, (True, True)).save(VALUES)
 
     assert seen_by(first, second, saved, ids=(4, 4)) == {4: 8.0}
@@ -95,9 +95,9 @@ def test_rules_of_inputs_that_lead_nowhere_are_not_run():
     def never(g, y, _a, _b):
         raise AssertionError(g, y)
 
-    saved = plan_for((never, passed_on), None, (True, True)).save(VALUES)
+    saved = plan_for((never, identity_rule), None, (True, True)).save(VALUES)
 
-    assert seen_by(never, passed_on, saved, needed={2}) == {2: 2.0}
+    assert seen_by(never, identity_rule, saved, needed={2}) == {2: 2.0}
 
 
 def test_rules_are_given_the_attributes_of_the_call():

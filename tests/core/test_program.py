@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import retrograde as tf
 from retrograde.core import program as programs
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import (
     Call,
     CustomGradient,
@@ -57,7 +57,7 @@ class TestNeeded:
         assert kept == [call for call in calls if call in kept]  # in their order
 
     def test_steps_with_side_effects_are_kept_with_all_that_they_read(self):
-        host = Call(Host("print", print, pure=False), (3,), {}, ())
+        host = Call(HostCallback("print", print, pure=False), (3,), {}, ())
         steps = [
             sin(0, 2),
             sin(0, 3),
@@ -116,7 +116,7 @@ class TestEvaluate:
             alive.append(weakref.ref(y))
             return y
 
-        step = Host("observed", observed, pure=True)
+        step = HostCallback("observed", observed, pure=True)
         calls = [Call(step, (n,), {}, (n + 1,)) for n in range(6)]
         assert evaluate(calls, {0: np.zeros(3)}, (6,))[6].tolist() == [6.0] * 3
         assert max(living) == 1
@@ -166,7 +166,7 @@ def test_a_program_prints_its_steps():
 
 def test_other_steps_are_printed_too():
     spec = Spec((), np.dtype("float32"))
-    host = Call(Host("now", float, pure=False), (), {}, (3,))
+    host = Call(HostCallback("now", float, pure=False), (), {}, (3,))
     step = CustomGradient("clip", len, (0,), (1,), (2,))
     steps = [host, ReadVariable(0, 1), step, Write(1, 2), Guard(2, False, b"ab", "numpy", None)]
     text = str(Program(steps, [spec] * 4, {}, [0], [2, 3], {}))

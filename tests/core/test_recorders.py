@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.recorders import Recorder, escape, listening, thread, threads
+from retrograde.core.recorders import Recorder, escape, thread, threads, use_recorders
 
 
 class Diary(Recorder):
@@ -41,7 +41,7 @@ class Diary(Recorder):
 def test_a_recorder_that_does_nothing_hears_all_and_changes_nothing():
     v = tf.Variable([1.0, 2.0])
 
-    with listening([Recorder()]):
+    with use_recorders([Recorder()]):
         y = tf.reduce_sum(v * v)
 
     assert float(y) == 5.0
@@ -50,7 +50,7 @@ def test_a_recorder_that_does_nothing_hears_all_and_changes_nothing():
 def test_every_primitive_is_heard_with_inputs_attrs_and_result():
     x, diary = tf.constant([[1.0, 2.0]]), Diary()
 
-    with listening([diary]):
+    with use_recorders([diary]):
         y = tf.reduce_sum(tf.tanh(x), axis=1)
 
     assert diary.heard("record") == ["tanh", "sum"]
@@ -65,7 +65,7 @@ def test_every_primitive_is_heard_with_inputs_attrs_and_result():
 def test_primitives_with_several_results_are_heard_once():
     x, diary = tf.constant([1.0, 2.0]), Diary()
 
-    with listening([diary]):
+    with use_recorders([diary]):
         a, b = tf.unstack(x)
 
     ((_, _, name, inputs, _, outputs),) = diary.log
@@ -80,7 +80,7 @@ def test_the_backward_walk_is_heard_too():
 
     with tf.GradientTape() as tape:
         y = x * x
-    with listening([diary]):
+    with use_recorders([diary]):
         tape.gradient(y, x)
 
     assert "guarded_multiply" in diary.heard("record")
@@ -90,7 +90,7 @@ def test_the_outermost_recorder_hears_first():
     log = []
     v = tf.Variable(2.0)
 
-    with listening([Diary("outer", log), Diary("inner", log)]):
+    with use_recorders([Diary("outer", log), Diary("inner", log)]):
         y = v + 1.0
         float(y)
 
@@ -107,7 +107,7 @@ def test_the_outermost_recorder_hears_first():
 def test_a_failed_call_is_not_heard():
     diary = Diary()
 
-    with listening([diary]), pytest.raises(tf.errors.InvalidArgumentError):
+    with use_recorders([diary]), pytest.raises(tf.errors.InvalidArgumentError):
         tf.constant([1.0, 2.0]) + tf.constant([1.0, 2.0, 3.0])
 
     assert diary.log == []
@@ -145,7 +145,7 @@ AS_ARRAY = "__buffer__" if sys.version_info >= (3, 12) else "__array__"
 def test_every_way_out_is_heard(leave, how):
     x, diary = tf.constant(1.0), Diary()
 
-    with listening([diary]):
+    with use_recorders([diary]):
         leave(x)
 
     assert how in diary.heard("escape")
@@ -156,7 +156,7 @@ def test_ways_out_of_a_variable_are_heard_as_reads_and_escapes():
 
     for leave in (float, int, bool, np.asarray, lambda v: v.numpy()):
         diary = Diary()
-        with listening([diary]):
+        with use_recorders([diary]):
             leave(v)
         assert diary.heard("read")[0] is v
         assert len(diary.heard("escape")) == 1
@@ -178,7 +178,7 @@ def test_ways_out_of_a_variable_are_heard_as_reads_and_escapes():
 def test_what_is_no_way_out(stay):
     diary = Diary()
 
-    with listening([diary]):
+    with use_recorders([diary]):
         stay(tf.constant([1.0, 2.0]))
 
     assert diary.heard("escape") == []
@@ -187,7 +187,7 @@ def test_what_is_no_way_out(stay):
 def test_tapes_and_other_recorders_listen_side_by_side():
     x, diary = tf.Variable(3.0), Diary()
 
-    with listening([diary]), tf.GradientTape() as tape:
+    with use_recorders([diary]), tf.GradientTape() as tape:
         y = x * x
 
     assert diary.heard("record") == ["multiply"]
@@ -197,8 +197,8 @@ def test_tapes_and_other_recorders_listen_side_by_side():
 def test_work_that_nobody_listens_to_is_not_recorded():
     x, diary = tf.Variable(3.0), Diary()
 
-    with listening([diary]), tf.GradientTape() as tape:
-        with listening([]):
+    with use_recorders([diary]), tf.GradientTape() as tape:
+        with use_recorders([]):
             y = x * x
         z = x * 2.0
 
@@ -210,7 +210,7 @@ def test_work_that_nobody_listens_to_is_not_recorded():
 def test_the_stack_is_restored_after_an_exception():
     before = list(thread.recorders)
 
-    with pytest.raises(ZeroDivisionError), listening([Diary()]), listening([]):
+    with pytest.raises(ZeroDivisionError), use_recorders([Diary()]), use_recorders([]):
         raise ZeroDivisionError
 
     assert list(thread.recorders) == before == []
@@ -223,10 +223,10 @@ def test_each_thread_has_a_stack_of_its_own():
     def work():
         seen.append(list(thread.recorders))
         _ = x * x
-        with listening([Diary()]):
+        with use_recorders([Diary()]):
             seen.append(len(thread.recorders))
 
-    with listening([diary]):
+    with use_recorders([diary]):
         worker = threading.Thread(target=work)
         worker.start()
         worker.join()
@@ -239,7 +239,7 @@ def test_each_thread_has_a_stack_of_its_own():
 def test_recorders_can_be_told_of_an_escape_by_hand():
     diary = Diary()
 
-    with listening([diary]):
+    with use_recorders([diary]):
         escape(tf.constant(1.0), "by hand")
 
     assert diary.heard("escape") == ["by hand"]
@@ -290,7 +290,7 @@ def test_recorders_hear_of_new_variables_and_of_what_is_put_into_them():
     diary = Diary()
     x = tf.constant([1.0, 2.0])
 
-    with listening([diary]):
+    with use_recorders([diary]):
         v = tf.Variable([0.0, 0.0])
         v.assign(x)
         v.assign_add(x)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.rules import ARRAY, SHAPE, UNREAD, Outputs, Spec, what_is_read
+from retrograde.core.rules import ARRAY, SHAPE, UNREAD, Outputs, Spec, values_read
 
 
 def test_a_spec_is_a_shape_and_a_dtype():
@@ -43,13 +43,13 @@ def made_of(text):
 
 @pytest.mark.parametrize(("text", "reads"), RULES.items(), ids=RULES)
 def test_the_names_of_its_parameters_say_what_a_rule_reads(text, reads):
-    assert what_is_read(made_of(text), 2, skip=1) == reads
+    assert values_read(made_of(text), 2, skip=1) == reads
 
 
 def test_joint_rules_are_told_first_what_is_needed():
     rule = made_of("def rule(needed, g, _y, x): ...")
 
-    assert what_is_read(rule, 1, skip=2) == [UNREAD, ARRAY]
+    assert values_read(rule, 1, skip=2) == [UNREAD, ARRAY]
 
 
 def test_rules_that_wrap_others_say_themselves_what_they_read():
@@ -58,9 +58,9 @@ def test_rules_that_wrap_others_say_themselves_what_they_read():
 
     rule.reads = [UNREAD, ARRAY]
 
-    assert what_is_read(rule, 1, skip=1) == [UNREAD, ARRAY]
+    assert values_read(rule, 1, skip=1) == [UNREAD, ARRAY]
 
 
 def test_a_rule_with_the_wrong_number_of_parameters_is_refused():
     with pytest.raises(TypeError, match=r"rule at .*test_rules.py:\d+ takes \['y'\] after its"):
-        what_is_read(lambda g, y: g * y, 1, skip=1)
+        values_read(lambda g, y: g * y, 1, skip=1)

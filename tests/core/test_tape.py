@@ -460,8 +460,8 @@ def test_a_second_call_says_where_the_first_was_and_what_to_do():
             "A non-persistent GradientTape can only be used to compute one set of gradients (or "
             f"jacobians), and this one was used at {__file__}:{line}: "
             "tape.gradient(y, x)  # the first call.\n"
-            "Ask for all gradients in one call, gradient(target, [source_1, source_2, ...]), or "
-            "make the tape with tf.GradientTape(persistent=True)."
+            "Compute all gradients in one call, gradient(target, [source_1, source_2, ...]), or "
+            "create the tape with tf.GradientTape(persistent=True)."
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.recorders import Recorder, listening
+from retrograde.core.recorders import Recorder, use_recorders
 from retrograde.values import errors
 
 # Making
@@ -447,7 +447,7 @@ class Listener(Recorder):
 def test_recorders_hear_reads_and_assignments():
     v, x, listener = tf.Variable([1.0, 2.0]), tf.constant([1.0, 1.0]), Listener()
 
-    with listening([listener]):
+    with use_recorders([listener]):
         _ = v + x
         v.assign(x)
         v.assign_add(x)

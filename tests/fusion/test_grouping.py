@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import retrograde as tf
 from retrograde.core.apply import MANY, PRIMITIVES
 from retrograde.core.program import Call
-from retrograde.core.recorders import Recorder, listening, quiet_context
+from retrograde.core.recorders import Recorder, quiet_context, use_recorders
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import wrap
 from retrograde.fusion import blocks, grouping
@@ -50,7 +50,7 @@ class Listing(Recorder):
 def listing_of(step, *tensors):
     """What `step(*tensors)` does, and the numbers of its results."""
     listing = Listing()
-    with listening([listing]):
+    with use_recorders([listing]):
         results = step(*tensors)
     return listing, frozenset(listing.numbers[r._id] for r in results)
 

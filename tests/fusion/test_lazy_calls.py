@@ -14,7 +14,7 @@ from tests.fusion.test_output_arguments import ELEMENTWISE, inputs_of
 WAITING = [
     case
     for case in ELEMENTWISE
-    if case.primitive.put_off is not None and all(x.dtype.kind == "f" for x in case.inputs)
+    if case.primitive.defer is not None and all(x.dtype.kind == "f" for x in case.inputs)
 ]
 
 

@@ -67,7 +67,7 @@ class TestThreads:
 
             def look(add=add, found=found):
                 traces = [trace for traces in add._signatures.values() for trace in traces.all]
-                found.extend(len(trace._tracer.made) for trace in traces)
+                found.extend(len(trace._tracer._tensors) for trace in traces)
 
             with At(n, look, [function.__file__]) as place:
                 add()

@@ -600,7 +600,7 @@ class TestErrors:
             tf.function(lambda: left[0] + 1.0)()
         with pytest.raises(AttributeError, match="out of scope"):
             left[0].numpy()
-        assert repr(left[0]) == "<tf.Tensor: out of scope, made inside a tf.function>"
+        assert repr(left[0]) == "<tf.Tensor: out of scope, created inside a tf.function>"
 
     def test_variables_are_made_once(self):
         class Once:

@@ -101,12 +101,12 @@ def test_other_recorders_hear_everything():
         def record(self, primitive, *_):
             heard.append(primitive.name)
 
-    from retrograde.core.recorders import listening
+    from retrograde.core.recorders import use_recorders
 
     f = tf.function(lambda x: tf.sin(x) + 1.0)
     for _ in range(2):
         heard.clear()
-        with listening([Listener()]):
+        with use_recorders([Listener()]):
             f(tf.constant(1.0))
         assert heard == ["sin", "add"]
 

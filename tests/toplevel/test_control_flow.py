@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.recorders import Recorder, listening
+from retrograde.core.recorders import Recorder, use_recorders
 from retrograde.testing import check_gradients
 from tests.data.answers import answer, same
 from tests.namespaces.helpers import assert_raises
@@ -89,7 +89,7 @@ class Counter(Recorder):
 )
 def test_a_loop_takes_its_elements_apart_once(f):
     counter = Counter()
-    with listening([counter]):
+    with use_recorders([counter]):
         f(tf.ones([50]))
 
     assert counter.calls.count("multiply") == 50
@@ -100,7 +100,7 @@ def test_a_loop_takes_its_elements_apart_once(f):
 
 def test_recorders_hear_which_branch_was_taken():
     counter = Counter()
-    with listening([counter]):
+    with use_recorders([counter]):
         tf.cond(tf.constant(True), lambda: 1, lambda: 2)
         tf.case([(tf.constant(True), lambda: 1)])
         tf.switch_case(tf.constant(0), [lambda: 1])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.recorders import Recorder, listening
+from retrograde.core.recorders import Recorder, use_recorders
 from tests.namespaces.helpers import assert_raises
 
 
@@ -103,7 +103,7 @@ def test_recorders_hear_what_is_printed():
             self.heard = (*self.heard, (tensor, how))
 
     listener, x = Listener(), tf.constant(1.0)
-    with listening([listener]):
+    with use_recorders([listener]):
         printed([x])
     ((tensor, how),) = listener.heard
     assert tensor is x

@@ -210,9 +210,9 @@ def test_python_control_flow_runs_in_a_loop_with_a_warning(caplog):
 
     np.testing.assert_array_equal(result, np.where(ROWS[:, :1] > 0.5, ROWS, -ROWS))
     assert caplog.messages == [
-        "vectorized_map falls back to a loop, which is slower: A value of shape () differs from "
-        "example to example of a batch, so it cannot leave for Python or NumPy. Use tf operations "
-        "on it, or tf.map_fn."
+        "vectorized_map falls back to a loop, which is slower: A value of shape () differs "
+        "between the examples of a batch, so it cannot be converted to Python or NumPy. Use tf "
+        "operations, or tf.map_fn."
     ]
 
 

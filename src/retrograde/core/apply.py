@@ -1,4 +1,4 @@
-"""Primitive, and apply: the one place where operations happen."""
+"""`Primitive`, and `apply`, through which every operation runs."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ NO_ATTRS: dict[str, Any] = {}
 
 
 class Primitive:
-    """One operation, as every part of retrograde sees it.
+    """An operation with a kernel, vjp rules and a batch rule.
 
     `kernel(xp, *inputs, **attrs)` computes on raw arrays with `xp`, either `numpy` or
-    `jax.numpy`; where both have a function that does it, its name is enough.
+    `jax.numpy`. It can be the name of a function that both have.
 
-    `vjps` holds one rule for each input, `rule(g, y, *inputs, **attrs)`, or `None` where no
-    gradient flows, to one input or to all. Where the work for several inputs is shared, or their
-    number is free, `joint(needed, g, y, *inputs, **attrs)` stands in their place and returns a
-    cotangent for each input that `needed` marks, `None` for the others. A rule parameter whose
+    `vjps` has one rule for each input, `rule(g, y, *inputs, **attrs)`, or `None` if no gradient
+    flows to it. If several inputs share work, or their number varies,
+    `joint(needed, g, y, *inputs, **attrs)` replaces these rules. It returns a cotangent for each
+    input that `needed` marks, and `None` for the others. A rule parameter whose
     name starts with an underscore arrives as a `Spec`: the tape keeps its shape and dtype and frees
     the array.
 
     `batch(batched, *inputs, **attrs)` runs the primitive over a leading batch axis of the inputs
     that `batched` marks. `linear` says that y is linear in all its inputs together.
 
-    `accepts` are the dtypes it works with, one and the same for all inputs; `None` leaves that to
-    the kernel. With `outputs`, the kernel returns a tuple. `complain(*specs, **attrs)` words
-    the error when the kernel fails, or returns `None` for the general wording.
+    `accepts` are the supported dtypes, and all inputs must have the same one. `None` leaves the
+    check to the kernel. With `outputs`, the kernel returns a tuple. `complain(*specs, **attrs)`
+    returns the error message if the kernel fails, or `None` for the default message.
 
-    `partials`, for elementwise primitives, are the rules as they are while no input is broadcast.
+    `partials`, for elementwise primitives, are the rules for inputs that are not broadcast.
     `on_many` is the kernel for arrays of `MANY` elements or more. `writes`, if the kernel can write
-    its result into an array, says when. `put_off(inputs, attrs)`, if calls can be evaluated lazily,
-    returns a tensor that is computed when its value is used; or `None` for a call that has to run
-    now. `on_strings` is the kernel for strings, which are so rare that they are tried last.
+    its result into an array, says when. `defer(inputs, attrs)`, if calls can be evaluated lazily,
+    returns a lazy tensor, or `None` for a call that has to run now. `on_strings` is the kernel for
+    strings. They are rare, so it is tried last.
     """
 
     pure = True  # unlike a host callback, it depends on its inputs only
@@ -58,6 +58,7 @@ class Primitive:
         "accepts",
         "batch",
         "complain",
+        "defer",
         "joint",
         "kernel",
         "linear",
@@ -68,7 +69,6 @@ class Primitive:
         "outputs",
         "partials",
         "plans",
-        "put_off",
         "vjps",
         "writes",
     )
@@ -107,11 +107,11 @@ class Primitive:
         self.complain = complain
         self.writes: Any = None
         self.on_strings: Callable | None = None
-        self.put_off: Callable | None = None
+        self.defer: Callable | None = None
         self.plans: dict[tuple[int, ...], Plan | Literal[False]] = {}
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        """Applies the primitive to Tensors; on raw arrays, runs the kernel alone. For rules."""
+        """Applies the primitive to tensors, or runs the kernel on raw arrays. For rules."""
         first = inputs[0]
         if type(first) is ndarray and (
             len(inputs) == 1 or (len(inputs) == 2 and type(inputs[1]) is ndarray)
@@ -122,13 +122,13 @@ class Primitive:
             if isinstance(x, Tensor):
                 whole = inputs if len(inputs) == 1 else tuple([tensor_of(x) for x in inputs])
                 return apply(self, whole, attrs)
-        if namespaces.foreign and namespaces.concerns(inputs):
+        if namespaces.foreign and namespaces.involves_foreign(inputs):
             return _run_foreign(self, inputs, attrs)
         kernel = self.on_numpy if first.size < MANY else self.on_many
         return kernel(*inputs, **attrs)
 
     def run(self, arrays: Sequence[Any], attrs: dict) -> Any:
-        """Runs the kernel on arrays of NumPy or JAX, and notifies no recorder."""
+        """Runs the kernel on NumPy or JAX arrays, without recorders."""
         if self.on_strings is not None and all([x.dtype.kind == "O" for x in arrays]):
             return self.on_strings(*arrays)
         xp = namespaces.namespace_of(arrays) if namespaces.foreign else np
@@ -138,10 +138,10 @@ class Primitive:
         return kernel(*arrays, **attrs)
 
     def plan(self, key: tuple[int, ...]) -> Plan | Literal[False]:
-        """Returns the plan by which a tape handles a call; `False` if no gradient flows.
+        """Returns the plan for a call, or `False` if no gradient flows.
 
-        `key` says of each input whether it is `CONNECTED`; or `ALIGNED`, if the primitive is
-        elementwise and the input has the shape of y.
+        `key` has the state of each input: `UNCONNECTED`, `CONNECTED`, or `ALIGNED` if the primitive
+        is elementwise and the input has the shape of y.
         """
         if key not in self.plans:
             self.plans[key] = self._plan(key) or False
@@ -167,26 +167,26 @@ def _by_name(name: str) -> Callable:
 
 
 def tensor_of(x: Any) -> Tensor:
-    """Returns `x`, or a tensor if `x` is a raw array."""
+    """Converts `x` to a tensor if it is a raw array."""
     return x if isinstance(x, Tensor) else Tensor(x)
 
 
 _new = object.__new__
 
-# What NumPy and Python raise in kernels for arguments that do not fit.
-_TOO_MANY_AXES = "this function only supports up to 32 dimensions"  # a RuntimeError of NumPy's
+# Exceptions that NumPy and Python raise in kernels for invalid arguments.
+_TOO_MANY_AXES = "this function only supports up to 32 dimensions"  # NumPy's RuntimeError
 _FROM_KERNELS = (ValueError, TypeError, IndexError, ArithmeticError)
 
 
 def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATTRS) -> Any:
-    """Runs `primitive` on tensors, notifies the recorders, returns a tensor or a tuple of them."""
+    """Runs `primitive` on tensors and notifies the recorders. Returns a tensor or a tuple."""
     if (namespaces.foreign or waiting) and _are_unusual(inputs):
         return _apply_unusual(primitive, inputs, attrs)
     y: Any
     recorders = thread.recorders
     quietly = recorders.quietly
     try:
-        # One and two inputs are written out: packing and unpacking them costs as much as a small
+        # One and two inputs are handled separately: packing and unpacking costs as much as a small
         # kernel.
         if attrs or len(inputs) > 2:
             value = _evaluate(primitive, [x._array for x in inputs], attrs, quietly)
@@ -217,18 +217,18 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
     if primitive.outputs:
         y = tuple([wrap(v) for v in value])
     else:
-        y = _new(Tensor)  # what wrap does, without the call
+        y = _new(Tensor)  # inlined `wrap`
         y._array = value
         y._id = next_id()
-    # As `notify` does: a call of it takes 1.8 % more instructions on a chain of 100 sines.
+    # Inlined `notify`, which takes 1.8 % more instructions on a chain of 100 sines.
     for recorder in recorders:
         recorder.record(primitive, inputs, attrs, y)
     return y
 
 
 def _deferred(primitive: Primitive, inputs: tuple, attrs: dict = NO_ATTRS) -> Tensor | None:
-    """Returns a lazily evaluated result, of which the recorders are notified; `None` if not."""
-    return None if primitive.put_off is None else primitive.put_off(inputs, attrs)
+    """Returns a lazy result after notifying the recorders, or `None` if the call runs now."""
+    return None if primitive.defer is None else primitive.defer(inputs, attrs)
 
 
 def _evaluate(primitive: Primitive, arrays: list, attrs: dict, quietly: Callable) -> Any:
@@ -239,18 +239,18 @@ def _evaluate(primitive: Primitive, arrays: list, attrs: dict, quietly: Callable
 
 
 def _are_unusual(inputs: tuple[Tensor, ...]) -> bool:
-    """Whether an input is lazily evaluated, a batch, or not in NumPy's memory."""
+    """Returns whether an input is lazy, batched or foreign."""
     if type(inputs[0]) is LazyTensor or type(inputs[-1]) is LazyTensor:
         return True
-    return namespaces.foreign and namespaces.concerns([x._spec for x in inputs])
+    return namespaces.foreign and namespaces.involves_foreign([x._spec for x in inputs])
 
 
 def _apply_unusual(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
-    """Applies a primitive to inputs that are batched, foreign or lazily evaluated."""
+    """Applies a primitive to inputs that are lazy, batched or foreign."""
     y: Any
-    foreign = namespaces.foreign and namespaces.concerns([x._spec for x in inputs])
+    foreign = namespaces.foreign and namespaces.involves_foreign([x._spec for x in inputs])
     if not foreign and (y := _deferred(primitive, inputs, attrs)) is not None:
-        return y  # the result of a lazily evaluated input can be lazy too
+        return y  # the result of a lazy input can be lazy too
     arrays = [x._array for x in inputs]
     recorders = thread.recorders
     try:
@@ -272,7 +272,7 @@ def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
     level = innermost(arrays)
     if level is not None:
         return run_batch(level, primitive, arrays, attrs)
-    arrays = [namespaces.placed(array) for array in arrays]
+    arrays = [namespaces.place(array) for array in arrays]
     return primitive.run(arrays, attrs)
 
 
@@ -286,9 +286,9 @@ def _check_dtypes(primitive: Primitive, arrays: list) -> None:
 
 
 def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) -> Any:
-    """Raises the error that a failed kernel means to the user, or computes the value after all."""
+    """Raises the user-facing error for a failed kernel, or computes the value in another way."""
     if isinstance(error, RuntimeError) and str(error).startswith("cannot enter context"):
-        # A signal handler or finaliser ran inside a kernel of this same thread: quiet already.
+        # A signal handler or finalizer runs inside a kernel of this thread, which is quiet already.
         return primitive.kernel(namespaces.namespace_of(arrays), *arrays, **attrs)
     if is_out_of_memory(error):
         raise exhausted(error, primitive.name) from None
@@ -299,11 +299,11 @@ def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) 
     ):
         raise error
     message = primitive.complain and primitive.complain(*arrays, **attrs)
-    message = message or _general_complaint(primitive, arrays, error)
+    message = message or _default_message(primitive, arrays, error)
     raise invalid(message, in_function=ValueError) from None
 
 
-def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> str:
+def _default_message(primitive: Primitive, arrays: list, error: Exception) -> str:
     shapes = [tuple(array.shape) for array in arrays]
     if primitive.partials is not None and broadcast(*shapes) is None:
         return (
@@ -318,10 +318,10 @@ def _general_complaint(primitive: Primitive, arrays: list, error: Exception) -> 
 
 
 def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
-    return invalid(_dtype_complaint(primitive, arrays), in_function=TypeError)
+    return invalid(_dtype_message(primitive, arrays), in_function=TypeError)
 
 
-def _dtype_complaint(primitive: Primitive, arrays: list) -> str:
+def _dtype_message(primitive: Primitive, arrays: list) -> str:
     names = [dtypes.of(array.dtype).name for array in arrays]
     first = arrays[0].dtype
     if first in primitive.accepts:

@@ -20,16 +20,16 @@ from retrograde.values.reference_counts import count, unshared_count
 from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL
 from retrograde.values.thresholds import MANY
 
-_REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # what most losses are
+_REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # the types of most losses
 
 
 def backward_pass(
     entries: list[tuple], cotangents: Cotangents, wanted: set[int], needed: set | None
 ) -> None:
-    """Empties `entries` from the end, turning cotangents of targets into those of sources.
+    """Propagates cotangents from targets to sources, and empties `entries` from the end.
 
-    `wanted` are the ids of the sources. Rules run only for inputs in `needed`; `None` says that all
-    of them lead to a source. Traces read `plan` and `out` from this frame to locate a rule.
+    `wanted` are the ids of the sources. Rules run only for inputs in `needed`, or for all inputs if
+    it is `None`. Traces read `plan` and `out` from this frame to locate a rule.
     """
     mode = ON_TENSORS if cotangents.on_tensors else ON_ARRAYS
     # A rule on tensors applies primitives, which enter the quiet context themselves.
@@ -57,10 +57,10 @@ def backward_pass(
 
 
 class NonFinite(NamedTuple):
-    """The first call of a backward pass after which a cotangent was not finite.
+    """The first call of a backward pass that produced a non-finite cotangent.
 
-    `g` are the cotangents of its outputs, `before` the entries that the pass had not reached, and
-    `cotangents` all that there were then.
+    `g` are the cotangents of its outputs, `before` are the entries that the pass had not reached,
+    and `cotangents` are all cotangents at that point.
     """
 
     entry: tuple
@@ -70,7 +70,7 @@ class NonFinite(NamedTuple):
 
 
 class Cotangents(dict):
-    """Cotangents by the id of their tensor; those that arrive for one id are added up.
+    """Cotangents by the id of their tensor. Cotangents for the same id are summed.
 
     They are raw arrays, or Tensors if the pass runs `on_tensors`, so that recorders observe its
     operations. If they are `monitored`, `nonfinite` is the call that produced the first NaN or Inf.
@@ -82,12 +82,12 @@ class Cotangents(dict):
         self.on_tensors = on_tensors
         self.monitored = False
         self.nonfinite: NonFinite | None = None
-        self._owned: set[int] = set()  # sums made here, which may be added to in place
+        self._owned: set[int] = set()  # ids of sums computed here, which are updated in place
 
     def seed(self, targets: list, weights: list) -> bool:
-        """Starts a pass from `targets`. Returns whether they are finite, if small enough to check.
+        """Sets the cotangents of `targets`. Returns whether they are finite, if they are small.
 
-        Integer targets have no cotangent: no gradient flows to what they were computed from.
+        Integer targets have no cotangent, because no gradient flows through them.
         """
         finite = True
         for x, weight in zip(targets, weights, strict=True):
@@ -110,7 +110,7 @@ class Cotangents(dict):
         if waiting and self.monitored and len(args) > 1:
             for g in map(self.get, args[3]):  # of the inputs of this call
                 if isinstance(g, Tensor):
-                    g._array  # noqa: B018  computed now: a flag then belongs to this call
+                    g._array  # noqa: B018  materialize, so that flags belong to this call
         return result
 
     def deposit(self, key: int, value: Any) -> None:
@@ -121,7 +121,7 @@ class Cotangents(dict):
             thread.recorders.quietly(self.add, key, value)
 
     def add(self, key: int, value: Any) -> None:
-        """As `deposit`, in a context in which NumPy does not warn."""
+        """Does the same as `deposit`, in a context in which NumPy does not warn."""
         before = self.get(key)
         if before is None:
             if value is not None:
@@ -143,7 +143,7 @@ class Cotangents(dict):
                 self._owned.discard(key)
 
     def _owns(self, key: int, value: Any) -> bool:
-        """Whether `value` may be added in place: nothing else holds the array of `key`."""
+        """Returns whether `value` can be added in place: nothing else holds the array of `key`."""
         if type(value) is not np.ndarray:
             return False
         return key in self._owned or (
@@ -154,7 +154,7 @@ class Cotangents(dict):
         )
 
     def deposit_results(self, ids: tuple, results: Any) -> None:
-        """Adds what a rule in user code returned for the inputs `ids`: tensors in any case."""
+        """Adds the results of a user-defined rule, which are tensors, for the inputs `ids`."""
         for i, result in zip(ids, results, strict=True):
             self.deposit(i, result if self.on_tensors else _raw(result))
 
@@ -166,7 +166,7 @@ class Cotangents(dict):
         """
         if self.monitored and not all(is_finite(self.get(i)) for i in entry[1]):
             self.monitored = False
-            self._owned.clear()  # the kept arrays must not be added to
+            self._owned.clear()  # the kept arrays must not change
             kept = {i: _raw(g) for i, g in self.items()} if self.on_tensors else dict(self)
             self.nonfinite = NonFinite(entry, g if type(g) is tuple else (g,), list(before), kept)
         return thread.flags.count
@@ -189,7 +189,7 @@ class Cotangents(dict):
 
 
 def _references() -> int:
-    """Counts the references that `_owns` finds if nothing else holds an array."""
+    """Returns the number of references that `_owns` finds if nothing else holds an array."""
     cotangents = {0: np.zeros(2)}
     before = cotangents.get(0)  # noqa: F841
     return count(cotangents[0])
@@ -199,14 +199,14 @@ _REFERENCES = unshared_count(_references)
 
 
 def _raw(g: Any) -> Any:
-    """Returns a cotangent on arrays."""
+    """Converts a cotangent to arrays."""
     if isinstance(g, IndexedSlices):
         return IndexedSlices(g.values._array, g.indices._array, g.dense_shape)
     return None if g is None else g._array
 
 
 def is_finite(g: Any) -> bool:
-    """Whether a cotangent has neither NaN nor infinity in it, as far as NumPy holds it."""
+    """Returns whether a cotangent is free of NaN and Inf. Foreign arrays are not checked."""
     if type(g) is IndexedSlices:
         g = g._values
     array = g._array if isinstance(g, Tensor) else g
@@ -214,12 +214,12 @@ def is_finite(g: Any) -> bool:
 
 
 def _are_finite(array: Any, g: Any) -> bool:
-    """Whether a target and its cotangent are finite, if they are so small that a check is cheap."""
+    """Returns whether a target and its cotangent are finite. Large arrays are not checked."""
     return array.size > _SMALL or (is_finite(array) and is_finite(g))
 
 
 def depending_on(wanted: set[int], entries: list[tuple]) -> set[int]:
-    """Returns the ids of all tensors that depend on `wanted`. A pass needs rules only for these."""
+    """Returns the ids of all tensors that depend on `wanted`. Only these need cotangents."""
     needed = set(wanted)
     for _, ids, out, _, _ in entries:
         if not needed.isdisjoint(ids):

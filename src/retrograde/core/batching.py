@@ -1,4 +1,4 @@
-"""Batches: code written for one example runs on many at once."""
+"""Batching: runs code that was written for one example on many examples at once."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _next_depth = itertools.count(1).__next__
 
 
 class CannotBatch(UnimplementedError):
-    """Raised where a value would be needed that differs from example to example."""
+    """Raised if Python needs a value that differs between the examples of a batch."""
 
     def __init__(self, message: str) -> None:
         super().__init__(None, None, message)
 
 
 class Level:
-    """One batch: how many examples it has, and which recorders were active when it began.
+    """A batch: its number of examples, and the recorders that were active when it began.
 
-    Levels nest; the deeper one is the inner one.
+    Levels nest. An inner level has a greater depth.
     """
 
     __slots__ = ("depth", "outer", "size")
@@ -79,8 +79,8 @@ class Batched:
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise CannotBatch(
-            f"A value of shape {self.shape} differs from example to example of a batch, so it "
-            "cannot leave for Python or NumPy. Use tf operations on it, or tf.map_fn."
+            f"A value of shape {self.shape} differs between the examples of a batch, so it cannot "
+            "be converted to Python or NumPy. Use tf operations, or tf.map_fn."
         )
 
     __array__ = __array_function__ = __bool__ = __int__ = __float__ = __complex__ = _refuse
@@ -92,8 +92,8 @@ class Batched:
 
 @contextlib.contextmanager
 def batching(size: int) -> Iterator[Level]:
-    """A block in which arrays of `size` examples can be `Batched`."""
-    with namespaces.expecting_batches():
+    """Starts a level in which arrays of `size` examples can be `Batched`."""
+    with namespaces.allow_batches():
         yield Level(size, list(thread.recorders))
 
 
@@ -106,7 +106,7 @@ _maps = _Maps()
 
 @contextlib.contextmanager
 def mapping(size: int) -> Iterator[Level]:
-    """A batch in which random numbers are drawn for each example."""
+    """Starts a level in which each example draws its own random numbers."""
     before = _maps.levels
     with batching(size) as level:
         _maps.levels = (*before, level)
@@ -117,17 +117,17 @@ def mapping(size: int) -> Iterator[Level]:
 
 
 def mapped() -> tuple[Level, ...]:
-    """The batches of this thread in which random numbers differ, outermost first."""
+    """Returns the levels of `mapping` in this thread, outermost first."""
     return _maps.levels
 
 
 @contextlib.contextmanager
-def reentering(level: Level) -> Iterator[None]:
-    """Continues with `level` in a block; the recorders that are active now are outside of it."""
+def reenter(level: Level) -> Iterator[None]:
+    """Continues with `level` in a `with` block. The active recorders are outside of it."""
     before = level.outer
     level.outer = [*before, *thread.recorders]
     try:
-        with namespaces.expecting_batches():
+        with namespaces.allow_batches():
             yield
     finally:
         level.outer = before
@@ -159,8 +159,8 @@ def run_batch(level: Level, primitive: Any, inputs: Iterable[Any], attrs: dict) 
 def apply_batch(level: Level, primitive: Any, inputs: tuple, attrs: dict) -> Any:
     """Applies a primitive to tensors some of which are batched.
 
-    Recorders that were active before the batch began observe the work on all examples; those that
-    came later, the call as it was written for one.
+    Recorders that were active before the batch began observe the call on all examples. Later ones
+    observe the call on one example.
     """
     recorders = thread.recorders
     outer = [recorder for recorder in recorders if recorder in level.outer]
@@ -178,10 +178,10 @@ def apply_batch(level: Level, primitive: Any, inputs: tuple, attrs: dict) -> Any
     return y
 
 
-def of_all(x: Any, level: Level, broadcast_to: Any) -> Any:
-    """The examples that `x` holds at `level`, along its first axis; repeated if it is one for all.
+def examples_of(x: Any, level: Level, broadcast_to: Any) -> Any:
+    """Returns the examples of `x` at `level` along a first axis, broadcast if `x` is not batched.
 
-    `x` is a Tensor or a raw value, and so is the answer.
+    The result is a tensor if `x` is one, else an array.
     """
     array = x._array if isinstance(x, Tensor) else x
     if type(array) is Batched and array.level is level:

@@ -1,4 +1,4 @@
-"""Gradients that users write: custom_gradient and grad_pass_through."""
+"""User-defined gradients: `custom_gradient` and `grad_pass_through`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from retrograde.core import indexed_slices, required
 from retrograde.core.apply import tensor_of
-from retrograde.core.batching import Batched, Level, innermost, of_all, reentering
+from retrograde.core.batching import Batched, Level, examples_of, innermost, reenter
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
-from retrograde.core.recorders import Recorder, listening, notify, thread
+from retrograde.core.recorders import Recorder, notify, thread, use_recorders
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import as_array, tensor_or_variable
@@ -22,38 +22,38 @@ from retrograde.values.source_location import Place, caller_location
 
 
 class CustomName(str):
-    """The name of a function with a custom gradient, as diagnostics read it.
+    """The name of a function with a custom gradient, with details for diagnostics.
 
-    `place` is where the function was called. After the backward pass, `withheld` are the positions
+    `place` is where the function was called. After the backward pass, `missing` are the positions
     of the inputs for which its gradient was `None`.
     """
 
-    __slots__ = ("place", "withheld")
+    __slots__ = ("missing", "place")
 
     place: Place | None
-    withheld: tuple[int, ...]
+    missing: tuple[int, ...]
 
     def __new__(cls, name: str) -> CustomName:
         self = super().__new__(cls, name)
         self.place = caller_location()
-        self.withheld = ()
+        self.missing = ()
         return self
 
-    def noting(self, rule: Callable) -> Callable:
-        """Returns `rule`, which notes here what it withholds."""
+    def observe(self, rule: Callable) -> Callable:
+        """Returns `rule`, extended to store the positions of missing gradients in `missing`."""
 
-        def noting(needed: tuple[bool, ...], g: Any) -> list:
+        def observed(needed: tuple[bool, ...], g: Any) -> list:
             found = rule(needed, g)
-            self.withheld = tuple([i for i, x in enumerate(found) if x is None])
+            self.missing = tuple([i for i, x in enumerate(found) if x is None])
             return found
 
-        noted: Any = noting
-        noted.of = getattr(rule, "of", None)
-        return noted
+        result: Any = observed
+        result.of = getattr(rule, "of", None)
+        return result
 
 
 class CustomCall:
-    """Takes the place of a primitive for tapes; its one rule is the user's."""
+    """A call with a custom gradient, which tapes record like a call of a primitive."""
 
     __slots__ = ("name", "rule")
     partials = None
@@ -75,7 +75,7 @@ def _save_nothing(_: tuple) -> tuple:
 
 
 class VariableWatcher(Recorder):
-    """Notes the trainable variables that are read."""
+    """Collects the trainable variables that are read."""
 
     __slots__ = ("variables",)
 
@@ -83,7 +83,7 @@ class VariableWatcher(Recorder):
         self.variables: dict[int, Any] = {}
 
     def read(self, variable: Any) -> None:
-        """Notes `variable` down."""
+        """Adds `variable`."""
         if variable.trainable:
             self.variables[variable._id] = variable
 
@@ -94,8 +94,8 @@ def custom_gradient(f: Callable | None = None) -> Callable:
     `f(*args)` returns `(result, grad_fn)`. `grad_fn` gets one upstream gradient for each tensor in
     `result` and returns one gradient, or `None`, for each of `args`. If `f` reads variables that
     are not among its arguments, `grad_fn` must take them by a keyword `variables` and return a
-    pair: the gradients of the arguments, and a list with one gradient for each variable. Whatever
-    `grad_fn` computes can be differentiated again.
+    pair: the gradients of the arguments, and a list with one gradient for each variable. The
+    gradient can be differentiated again.
 
     >>> @tf.custom_gradient
     ... def log1pexp(x):
@@ -112,7 +112,7 @@ def custom_gradient(f: Callable | None = None) -> Callable:
 
 
 class _Decorated:
-    """A function with a gradient of its own. As a method, it is bound to its object first."""
+    """A function with a custom gradient, which also works as a method."""
 
     def __init__(self, f: Callable) -> None:
         self._f = f
@@ -123,10 +123,10 @@ class _Decorated:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         watcher = VariableWatcher()
-        with listening([*thread.recorders, watcher]):
+        with use_recorders([*thread.recorders, watcher]):
             result, grad_fn = self._f(*args, **kwargs)
         inputs = nest.flatten(list(args))
-        variables = variables_besides(watcher.variables, inputs)
+        variables = captured_variables(watcher.variables, inputs)
         if variables and not _takes_variables(grad_fn):
             raise TypeError(
                 "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
@@ -136,21 +136,21 @@ class _Decorated:
         def pull(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
             upstream = g if type(g) is tuple else (g,)
             if not variables:
-                return _one_each(grad_fn(*upstream), inputs)
+                return _gradient_per_input(grad_fn(*upstream), inputs)
             gradients, of_variables = grad_fn(*upstream, variables=variables)
             if len(of_variables) != len(variables):
                 raise ValueError(
                     "Must return gradient for each variable from @custom_gradient grad_fn. "
                     f"Received {len(of_variables)} for {len(variables)} variables."
                 )
-            return _one_each(gradients, inputs) + _converted(of_variables, variables)
+            return _gradient_per_input(gradients, inputs) + _converted(of_variables, variables)
 
         rule: Any = pull
         rule.of = (self._f, args, kwargs, variables)  # for `verify`
         return record_custom(getattr(self, "__name__", "custom"), rule, inputs + variables, result)
 
 
-def variables_besides(variables: dict[int, Any], inputs: list) -> list:
+def captured_variables(variables: dict[int, Any], inputs: list) -> list:
     """Returns the variables that are not among `inputs`."""
     given = {x._id for x in map(tensor_or_variable, inputs) if x is not None}
     return [v for key, v in variables.items() if key not in given]
@@ -161,8 +161,8 @@ def _takes_variables(grad_fn: Callable) -> bool:
     return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def _one_each(gradients: Any, inputs: list) -> list:
-    """What a gradient function returned, as a list with one for each input."""
+def _gradient_per_input(gradients: Any, inputs: list) -> list:
+    """Returns the results of a gradient function as a list with one gradient for each input."""
     flat = nest.flatten(gradients)
     if len(flat) != len(inputs):
         raise ValueError(
@@ -177,7 +177,7 @@ def _converted(gradients: list, inputs: list) -> list:
 
 
 def _tensor(g: Any, x: Any) -> Any:
-    """A gradient as a tensor; a plain number takes the dtype of the input."""
+    """Converts a gradient to a tensor. A Python number takes the dtype of the input."""
     if g is None or isinstance(g, IndexedSlices):
         return g
     held, of = tensor_or_variable(g), tensor_or_variable(x)
@@ -187,35 +187,37 @@ def _tensor(g: Any, x: Any) -> Any:
 
 
 def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
-    """`result` in tensors of their own, which tapes reach from `inputs` by `rule` alone."""
+    """Returns new tensors with the values of `result`, whose gradient is `rule`."""
     leaves, pack = nest.flatten_with_pack(result)
     outputs = [Tensor(as_array(leaf)) for leaf in leaves]
-    recording = thread.recorders.recording
+    tracer = thread.recorders.tracer
     inexact = any(y._spec.dtype in dtypes.INEXACT for y in outputs)
-    if recording is not None:
+    if tracer is not None:
         held = [tensor_or_variable(leaf) for leaf in leaves]
         values = [y if x is None else x._read() for x, y in zip(held, outputs, strict=True)]
         sources = tuple([_source(x) for x in inputs])
-        recording.tie(CustomCall(name, rule), sources, values, outputs)
-    if inexact and len(thread.recorders) > (recording is not None):
+        tracer.record_custom_gradient(CustomCall(name, rule), sources, values, outputs)
+    if inexact and len(thread.recorders) > (tracer is not None):
         sources = tuple([_source(x) for x in inputs])
         name = CustomName(name)
-        outputs = _tied(CustomCall(name, name.noting(rule)), sources, outputs)
+        outputs = _notify_custom_call(CustomCall(name, name.observe(rule)), sources, outputs)
     return pack(outputs)
 
 
-def _tied(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tensor]:
-    """Notifies the recorders of `call`, those outside of a batch of the one for all examples."""
+def _notify_custom_call(call: CustomCall, sources: tuple, outputs: list[Tensor]) -> list[Tensor]:
+    """Notifies the recorders of `call`. Recorders outside a batch observe it on all examples."""
     level = innermost([x._array for x in (*sources, *outputs)])
     recorders = thread.recorders
     outer = [] if level is None else [r for r in recorders if r in level.outer]
     if level is not None and outer:
         flags = [_is_at(level, x) for x in sources]
         whole = tuple([x._array.value if f else x for x, f in zip(sources, flags, strict=True)])
-        values = [of_all(y, level, required.broadcast_to) for y in outputs]
-        with listening(outer):
+        values = [examples_of(y, level, required.broadcast_to) for y in outputs]
+        with use_recorders(outer):
             fresh = [Tensor(getattr(value, "_array", value)) for value in values]
-            tied = _tied(CustomCall(call.name, _for_all(call.rule, level, flags)), whole, fresh)
+            tied = _notify_custom_call(
+                CustomCall(call.name, _batched_rule(call.rule, level, flags)), whole, fresh
+            )
         outputs = [wrap(Batched(y, level)) for y in tied]
     y = outputs[0] if len(outputs) == 1 else tuple(outputs)
     notify(
@@ -228,21 +230,22 @@ def _is_at(level: Level, x: Tensor) -> bool:
     return type(x._array) is Batched and x._array.level is level
 
 
-def _for_all(rule: Callable, level: Level, flags: list[bool]) -> Callable:
-    """Returns a rule for all examples of a batch, given the user's for one."""
+def _batched_rule(rule: Callable, level: Level, flags: list[bool]) -> Callable:
+    """Returns a rule for all examples of a batch, given the rule for one example."""
 
     def whole_rule(needed: tuple[bool, ...], g: Any) -> list:
-        with reentering(level):
+        with reenter(level):
             several = g if type(g) is tuple else (g,)
             one = tuple([wrap(Batched(part, level)) for part in several])
             found = rule(needed, one if type(g) is tuple else one[0])
             return [
-                None if x is None else _gathered(x, f) for x, f in zip(found, flags, strict=True)
+                None if x is None else _batched_gradient(x, f)
+                for x, f in zip(found, flags, strict=True)
             ]
 
-    def _gathered(x: Any, batched: bool) -> Tensor:
-        x = indexed_slices.whole(x)
-        value = tensor_of(of_all(x, level, required.broadcast_to))
+    def _batched_gradient(x: Any, batched: bool) -> Tensor:
+        x = indexed_slices.as_dense(x)
+        value = tensor_of(examples_of(x, level, required.broadcast_to))
         return value if batched else required.sum_to(value, shape=value._spec.shape[1:])
 
     return whole_rule
@@ -254,7 +257,7 @@ def _source(x: Any) -> Tensor:
 
 
 def grad_pass_through(f: Callable) -> Callable:
-    """`f` with the gradient of the identity: the straight-through estimator.
+    """Replaces the gradient of `f` by that of the identity: the straight-through estimator.
 
     >>> x = tf.constant(1.7)
     >>> with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""Host callbacks: Python code on arrays, which a replayed function has to run again."""
+"""Host callbacks: Python functions of arrays that a replay has to call again."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values.errors import allocate
 
-NUMPY_CALL = "numpy call"  # how a value leaves for a call that a replay will repeat
+NUMPY_CALL = "numpy call"  # the `how` of an escape to a call that a replay repeats
 
 
-class Recipe(NamedTuple):
-    """How to make a `Host`: `HOST_BUILDERS[maker](function, values)` of `ops/host_functions.py`."""
+class CallbackDescription(NamedTuple):
+    """Plain data from which `HOST_BUILDERS` of `ops/host_functions.py` builds a `HostCallback`.
 
-    maker: str
+    The callback is `HOST_BUILDERS[builder](function, values)`.
+    """
+
+    builder: str
     function: str
     values: Any
 
 
-class Host:
-    """A Python function that stands in a recording where a primitive would.
+class HostCallback:
+    """A Python function that a trace calls in place of a primitive.
 
-    `f(*arrays)` returns an array, or a tuple of them with `outputs`. If it is not `pure`, it gives
-    something new each time, or does something: a replay calls it exactly once, in its turn, even if
-    nothing uses its result. `draws` says that it only takes the next place in a stream of
-    random numbers. No gradient flows through it. One that has a `recipe` can be made again of plain
-    data, in another process.
+    `f(*arrays)` returns an array, or a tuple of arrays with `outputs`. A replay calls it exactly
+    once, in order, even if nothing reads its result, unless it is `pure`. `draws` says that its
+    only side effect is to advance a random stream. No gradient flows through it. A callback with a
+    `description` can be rebuilt in another process.
     """
 
-    __slots__ = ("draws", "f", "name", "outputs", "pure", "recipe")
+    __slots__ = ("description", "draws", "f", "name", "outputs", "pure")
 
     def __init__(
         self,
@@ -40,14 +42,14 @@ class Host:
         pure: bool,
         outputs: bool = False,
         draws: bool = False,
-        recipe: Recipe | None = None,
+        description: CallbackDescription | None = None,
     ) -> None:
         self.name = name
         self.f = f
         self.pure = pure
         self.outputs = outputs
         self.draws = draws
-        self.recipe = recipe
+        self.description = description
 
     def run(self, arrays: Sequence[Any], _attrs: dict) -> Any:
         """Calls the function on arrays."""
@@ -57,14 +59,14 @@ class Host:
         return f"<host {self.name}>"
 
 
-def perform(host: Host, inputs: tuple[Tensor, ...] = ()) -> Any:
-    """Runs `host` on tensors. A function that is being recorded takes note of it."""
-    recording = thread.recorders.recording
-    if recording is not None:
-        return allocate(host.name, recording.perform, host, inputs)
-    return wrapped(host, allocate(host.name, host.f, *[x._array for x in inputs]))
+def call_host(host: HostCallback, inputs: tuple[Tensor, ...] = ()) -> Any:
+    """Calls `host` on tensors, and records the call if a function is being traced."""
+    tracer = thread.recorders.tracer
+    if tracer is not None:
+        return allocate(host.name, tracer.record_host, host, inputs)
+    return wrap_result(host, allocate(host.name, host.f, *[x._array for x in inputs]))
 
 
-def wrapped(host: Host, value: Any) -> Any:
-    """What `host` returned, as a tensor or a tuple of them."""
+def wrap_result(host: HostCallback, value: Any) -> Any:
+    """Returns the result of `host` as a tensor or a tuple of tensors."""
     return tuple([Tensor(v) for v in value]) if host.outputs else wrap(value)

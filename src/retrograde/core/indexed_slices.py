@@ -1,4 +1,4 @@
-"""IndexedSlices: a gradient that is zero but for some rows."""
+"""IndexedSlices: a gradient that is zero except for some rows."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def _is_array(value: Any) -> bool:
 
 
 def _read(value: Any) -> Any:
-    """The value of a variable now; anything else as it is."""
+    """Returns the current value of a variable, or `value` itself."""
     return value._read() if isinstance(value, Holder) else value
 
 
 class IndexedSlices(CompositeTensor):
     """Rows `values` at `indices` of a tensor that is zero elsewhere; repeated rows add up.
 
-    The gradient of `tf.gather` comes in this form, so that an optimizer need touch only
-    the rows that were read.
+    The gradient of `tf.gather` has this form, so that an optimizer updates only the rows that were
+    read.
 
     >>> table = tf.Variable([[1.0], [2.0], [3.0]])
     >>> with tf.GradientTape() as tape:
@@ -47,8 +47,8 @@ class IndexedSlices(CompositeTensor):
     __slots__ = ("_dense_shape", "_indices", "_listed", "_values")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
-        # Arrays stay as they are, which is all that tapes put in here; lists become tensors. What
-        # was listed is kept: it can still take the dtype of the variable it is written to.
+        # Tapes pass arrays, which stay as they are. Lists become tensors, and are also kept: they
+        # still take the dtype of the variable that they are assigned to.
         self._listed = None if _is_array(values) else values
         self._values = _read(values) if self._listed is None else Tensor(as_array(values))
         self._indices = _read(indices) if _is_array(indices) else Tensor(as_array(indices))
@@ -62,17 +62,17 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def indices(self) -> Tensor:
-        """Which rows they are."""
+        """The indices of the rows."""
         return self._indices
 
     @property
     def dense_shape(self) -> Tensor | None:
-        """The shape of the whole, or `None` if it is not known."""
+        """The dense shape, or `None` if it is unknown."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole, as far as it is known."""
+        """The dense shape, with unknown dimensions if it was not given."""
         if self._dense_shape is None:
             return TensorShape([None, *self._values.shape[1:]])
         return TensorShape(getattr(self._dense_shape, "_array", self._dense_shape))
@@ -84,7 +84,7 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def device(self) -> str:
-        """Where the rows live."""
+        """The device of the rows."""
         return self._values.device
 
     def _components(self) -> tuple[Tensor, ...]:
@@ -114,7 +114,7 @@ class IndexedSlices(CompositeTensor):
 
 
 class IndexedSlicesSpec(TypeSpec):
-    """What IndexedSlices must look like: the shape of the whole, and the dtypes of their parts."""
+    """The type of `IndexedSlices`: the dense shape, and the dtypes of the components."""
 
     __slots__ = ("_parts",)
 
@@ -140,12 +140,11 @@ class IndexedSlicesSpec(TypeSpec):
         return self._parts
 
 
-# Tapes meet these between rules, so they may hold raw arrays there. Summing them takes
-# primitives, which core knows by name only.
+# In a backward pass, IndexedSlices may hold raw arrays.
 
 
 def dense(slices: IndexedSlices) -> Any:
-    """The whole tensor, or array: repeated rows added, zeros elsewhere."""
+    """Returns the dense tensor or array: the sum of repeated rows, and zeros elsewhere."""
     shape = _dense_shape(slices)
     return required.scatter_add(slices._values, slices._indices, shape=shape)
 
@@ -154,7 +153,7 @@ def _dense_shape(slices: IndexedSlices) -> tuple[int, ...]:
     if slices._dense_shape is None:
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices without dense_shape: {shown(slices)}. "
-            "Pass dense_shape when you make them."
+            "Pass dense_shape when you create them."
         )
     shape = np.asarray(getattr(slices._dense_shape, "_array", slices._dense_shape))
     if shape.ndim != 1 or shape.dtype.kind not in "iu":
@@ -165,19 +164,19 @@ def _dense_shape(slices: IndexedSlices) -> tuple[int, ...]:
     return tuple(shape.tolist())
 
 
-def of_whole(rows: Any, slices: IndexedSlices) -> Any:
-    """What there is for each row of the whole, if `rows` have it for those of `slices`."""
+def scatter_rows(rows: Any, slices: IndexedSlices) -> Any:
+    """Scatters `rows`, one for each row of `slices`, into a dense array."""
     shape = (_dense_shape(slices)[0], *rows.shape[1:])
     return required.scatter_add(rows, slices._indices, shape=shape)
 
 
-def whole(x: Any) -> Any:
-    """`x`, made dense if it is IndexedSlices."""
+def as_dense(x: Any) -> Any:
+    """Returns `x`, converted to a dense tensor if it is IndexedSlices."""
     return dense(x) if isinstance(x, IndexedSlices) else x
 
 
 def add(a: Any, b: Any) -> Any:
-    """The sum of two cotangents; of two IndexedSlices, the rows of both."""
+    """Returns the sum of two cotangents. The sum of two IndexedSlices has the rows of both."""
     if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
         concat = required.concat
         indices = concat(*_of_one_dtype(a._indices, b._indices), axis=0)
@@ -190,14 +189,14 @@ def add(a: Any, b: Any) -> Any:
 
 
 def _of_one_dtype(*indices: Any) -> list:
-    """`indices`, as int64 if some are that and others int32."""
+    """Returns `indices` with one dtype: int64 if they differ."""
     if len({getattr(x, "_array", x).dtype for x in indices}) == 1:
         return list(indices)
     return [required.cast_discrete(x, dtype=np.dtype(np.int64)) for x in indices]
 
 
-def for_user(slices: IndexedSlices) -> IndexedSlices:
-    """The same with Tensors inside."""
+def with_tensors(slices: IndexedSlices) -> IndexedSlices:
+    """Returns `slices` with tensors instead of arrays as components."""
     parts = (slices._values, slices._indices, slices._dense_shape)
     values, indices, shape = (p if isinstance(p, Tensor) else Tensor(np.asarray(p)) for p in parts)
     return IndexedSlices(values, indices, Tensor(shape._array.astype(np.int32)))

@@ -11,21 +11,21 @@ from retrograde.core import namespaces
 from retrograde.core.recorders import next_id
 from retrograde.core.tensor import Tensor
 
-waiting: set[int] = set()  # the ids of all groups of calls that are evaluated lazily, in `fusion`
+waiting: set[int] = set()  # ids of the groups of deferred calls, see `fusion`
 
 
 class Materializer:
-    """The origin of a `LazyTensor`: it knows shape and dtype, and how to get the array.
+    """The origin of a `LazyTensor`: its shape and dtype, and a method that computes the array.
 
-    There is one subclass for each origin. A device or a sharding would be an attribute here.
+    There is one subclass for each origin.
     """
 
     __slots__ = ()
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    array: Any = None  # on the host, if it has been materialized and is kept here
-    device_array: Any = None  # what JAX holds of a value that stays on a device
+    array: Any = None  # the array on the host, if it is materialized and kept here
+    device_array: Any = None  # the JAX array of a value that stays on a device
 
     @property
     def ndim(self) -> int:
@@ -56,13 +56,13 @@ class Materializer:
 
 _MATERIALIZED = Materializer()
 
-namespaces.take_for_numpy(Materializer)  # operations read the array with NumPy
+namespaces.treat_as_numpy(Materializer)  # operations read the array with NumPy
 
 
 class LazyTensor(Tensor):
-    """A tensor whose array may be absent: its slot holds a `Materializer` then.
+    """A tensor whose array may not exist yet. Its slot then holds a `Materializer`.
 
-    Shape and dtype are known without the array. It is materialized when it is first read.
+    The shape and dtype are available without the array, which is materialized on first use.
     """
 
     __slots__ = ()
@@ -74,7 +74,7 @@ class LazyTensor(Tensor):
     @property
     def _array(self) -> Any:
         origin = self._spec
-        # Another thread that materializes it puts the array there, and then changes the class.
+        # A thread that materializes the tensor first stores the array, then changes the class.
         return origin.materialize(self) if isinstance(origin, Materializer) else origin
 
     @property
@@ -87,7 +87,7 @@ class LazyTensor(Tensor):
         return getattr(self._spec, "device_array", None)
 
     def numpy(self) -> Any:
-        """A copy of the values: an array, or a NumPy scalar if there are no axes."""
+        """Returns a copy of the values as a NumPy array, or as a NumPy scalar if the rank is 0."""
         return self._materializer.numpy(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -101,6 +101,6 @@ class LazyTensor(Tensor):
 
 
 def make_lazy(tensor: Tensor, materializer: Materializer) -> None:
-    """Frees the array of `tensor`, which `materializer` stands for from now on."""
+    """Frees the array of `tensor` and replaces it by `materializer`."""
     tensor.__class__ = LazyTensor
     tensor._spec = materializer

@@ -1,4 +1,4 @@
-"""Which array namespace a call belongs to: `numpy`, or that of a foreign array."""
+"""Array namespaces: `numpy`, or the namespace of a foreign array, such as `jax.numpy`."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import numpy as np
 
 from retrograde.values.locks import fork_safe_lock
 
-# Whether any tensor has ever held an array that is not NumPy's, or may hold a batch of them now.
-# While neither is so, nobody looks; afterwards, whether it `concerns` the arrays at hand.
+# Whether any tensor has ever held an array that is not a NumPy array, or may hold a batch now. Only
+# then do operations check whether their inputs are foreign, with `involves_foreign`.
 foreign = False
 
 _NUMPY = (np.ndarray, np.generic)
-_ordinary: tuple[type, ...] = _NUMPY  # and what stands for arrays of NumPy's
+_ordinary: tuple[type, ...] = _NUMPY  # and types that represent NumPy arrays
 _lock = fork_safe_lock()
 _batches = 0  # blocks in which batches are expected, in all threads
 _admitted = False
 
 
-def admit(array: Any) -> None:
-    """Takes note that `array` is about to live in a tensor."""
+def register(array: Any) -> None:
+    """Registers that a tensor is about to hold `array`."""
     global foreign, _admitted
     if not isinstance(array, _NUMPY) and hasattr(array, "__array_namespace__"):
         foreign = _admitted = True
 
 
 @contextlib.contextmanager
-def expecting_batches() -> Iterator[None]:
-    """A block in which tensors may hold batches."""
+def allow_batches() -> Iterator[None]:
+    """Allows tensors to hold batches in a `with` block."""
     _count_batches(1)
     try:
         yield
@@ -49,76 +49,79 @@ def _count_batches(step: int) -> None:
 
 
 @contextlib.contextmanager
-def visiting() -> Iterator[None]:
-    """A block in which tensors may hold arrays that are not NumPy's, none of which outlives it."""
+def temporary_foreign_arrays() -> Iterator[None]:
+    """Allows tensors to hold foreign arrays in a `with` block, none of which outlives the block."""
     global foreign, _admitted
     before = _admitted
-    with expecting_batches():
+    with allow_batches():
         try:
             yield
         finally:
             _admitted = before
 
 
-def batches_are_expected() -> bool:
-    """Whether any thread is in such a block."""
+def batches_are_allowed() -> bool:
+    """Returns whether any thread is in a block of `allow_batches`."""
     return _batches > 0
 
 
-class _Place(threading.local):
+class _DeviceScope(threading.local):
     put: Callable | None = None
 
 
-_place = _Place()
+_scope = _DeviceScope()
 
 
-def concerns(arrays: Iterable[Any]) -> bool:
-    """Whether, where there is something `foreign`, work on these arrays has to do with it."""
-    return _place.put is not None or not all([isinstance(x, _ordinary) for x in arrays])
+def involves_foreign(arrays: Iterable[Any]) -> bool:
+    """Returns whether any of `arrays` is foreign, or a device scope is active.
+
+    Only meaningful while `foreign` is true.
+    """
+    return _scope.put is not None or not all([isinstance(x, _ordinary) for x in arrays])
 
 
-def take_for_numpy(kind: type) -> None:
-    """Says that objects of this kind, where tensors have them, stand for arrays of NumPy's."""
+def treat_as_numpy(kind: type) -> None:
+    """Makes `involves_foreign` treat objects of this type as NumPy arrays."""
     global _ordinary
     _ordinary = (*_ordinary, kind)
 
 
 @contextlib.contextmanager
-def placing(put: Callable | None) -> Iterator[None]:
-    """A block in which arrays are `put` on a device of JAX's first; `None` is NumPy's own place."""
+def device_scope(put: Callable | None) -> Iterator[None]:
+    """Puts arrays on a JAX device with `put` in a `with` block; `None` keeps them in NumPy."""
     global foreign, _admitted
-    before = _place.put
-    _place.put = put
+    before = _scope.put
+    _scope.put = put
     if put is not None:
         foreign = _admitted = True
     try:
         yield
     finally:
-        _place.put = before
+        _scope.put = before
 
 
-def has_place() -> bool:
-    """Whether this thread is in such a block."""
-    return _place.put is not None
+def in_device_scope() -> bool:
+    """Returns whether this thread is in a `device_scope` of a JAX device."""
+    return _scope.put is not None
 
 
-def placed(array: Any) -> Any:
-    """`array` on the device of the block around, if there is one."""
+def place(array: Any) -> Any:
+    """Returns `array` on the device of the current device scope, if there is one."""
     is_batch = not isinstance(array, _NUMPY) and not hasattr(array, "__array_namespace__")
-    if _place.put is None or is_batch or array.dtype.kind == "O":
+    if _scope.put is None or is_batch or array.dtype.kind == "O":
         return array
-    return _place.put(array)
+    return _scope.put(array)
 
 
 def run(kernel: Any, arrays: Sequence[Any], attrs: dict) -> Any:
-    """A kernel in the namespace of arrays some of which are JAX's, where 64 bits are 64 bits."""
-    jax = sys.modules["jax"]  # has been imported by whoever made such arrays
+    """Runs a kernel on arrays some of which are JAX arrays, with 64-bit types enabled."""
+    jax = sys.modules["jax"]  # imported by the code that created the arrays
     with jax.enable_x64(True):
         return kernel(namespace_of(arrays), *arrays, **attrs)
 
 
 def namespace_of(arrays: Iterable[Any]) -> ModuleType:
-    """`numpy` if all `arrays` are NumPy's, else the namespace of the first that is not."""
+    """Returns `numpy` if all `arrays` are NumPy arrays, else the namespace of the first other."""
     for array in arrays:
         if not isinstance(array, _NUMPY) and hasattr(array, "__array_namespace__"):
             return array.__array_namespace__()

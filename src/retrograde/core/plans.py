@@ -1,7 +1,7 @@
-"""Plans: which values a tape saves of a call, and how the backward pass runs its rules.
+"""Plans: which values a tape saves for a call, and how the backward pass runs its rules.
 
-Both happen for every call of a program, so they are generated as straight code, once for each
-pattern of what is read.
+Both happen for every call, so they are generated as straight-line code, once for each
+combination of values that the rules read.
 """
 
 from __future__ import annotations
@@ -11,26 +11,36 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from retrograde.core.rules import ARRAY, NOTHING, SHAPE, UNREAD, Rule, Spec, passed_on, what_is_read
+from retrograde.core.rules import (
+    ARRAY,
+    NOTHING,
+    SHAPE,
+    UNREAD,
+    Rule,
+    Spec,
+    identity_rule,
+    values_read,
+)
 from retrograde.core.tensor import Tensor
 from retrograde.values.source import SourceWriter, literal, numbered
 
-ON_ARRAYS, ON_TENSORS = range(2)  # what the rules of a backward pass are given
+ON_ARRAYS, ON_TENSORS = range(2)  # whether a backward pass runs rules on arrays or on tensors
 
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """How a tape handles calls whose inputs are connected to it in one certain way.
+    """How a tape handles calls of a primitive, for one combination of connected inputs.
 
-    `save((y, *inputs))` picks what the rules read. `rules` pairs the position of an input with its
-    rule; or `joint` is one rule for all inputs that are `connected`. `user_code` says that the rule
-    is not ours, as in `custom_gradient`, and has to be given Tensors. `name` is that of the call,
-    and `primitive` is `None` if it is not a primitive. With `takes_none`, the joint rule accepts
-    `None` as the cotangent of an output that was not used; other rules get zeros.
+    `save((y, *inputs))` returns the values that the rules read. `rules` pairs the position of each
+    connected input with its rule, or `joint` is one rule for all inputs that are `connected`.
+    `user_code` says that users wrote the rule, as in `custom_gradient`, so it runs on tensors.
+    `name` is the name of the call, and `primitive` is `None` for a custom gradient. With
+    `takes_none`, the joint rule accepts `None` as the cotangent of an unused output. Other rules
+    get zeros.
 
     `pull[ON_ARRAYS](cotangents, needed, g, ids, saved, attrs)` runs the rules of the inputs in
     `needed` on raw arrays and adds the results to `cotangents`; `pull[ON_TENSORS]` runs them on
-    tensors. `passes_rows` says that y is its one input, so that IndexedSlices go on as they are.
+    tensors. `passes_rows` says that y is its one input, so that IndexedSlices pass unchanged.
     """
 
     save: Callable[[tuple], tuple]
@@ -57,17 +67,17 @@ def plan_for(
     """Returns the plan for a call with these inputs connected; `None` if no gradient flows."""
     name = "" if primitive is None else primitive.name
     if joint is not None:
-        reads = tuple(what_is_read(joint, len(connected), skip=2))
+        reads = tuple(values_read(joint, len(connected), skip=2))
         return Plan(saver(reads), (), joint, connected, False, name, primitive)
     pairs = zip(rules, connected, strict=True)
     chosen = tuple((i, rule) for i, (rule, wanted) in enumerate(pairs) if wanted and rule)
     if not chosen:
         return None
-    each = [what_is_read(rule, len(connected), skip=1) for _, rule in chosen]
+    each = [values_read(rule, len(connected), skip=1) for _, rule in chosen]
     reads = tuple([max(column) for column in zip(*each, strict=True)])
-    flow = tuple([(i, rule is passed_on) for i, rule in chosen])
+    flow = tuple([(i, rule is identity_rule) for i, rule in chosen])
     pull = [_puller(reads, flow, raw)(*[rule for _, rule in chosen]) for raw in (True, False)]
-    passes_rows = rules == (passed_on,)
+    passes_rows = rules == (identity_rule,)
     return Plan(saver(reads), chosen, None, (), False, name, primitive, tuple(pull), passes_rows)
 
 
@@ -99,7 +109,7 @@ def _pull_user_code(
     saved: tuple,
     attrs: dict,
 ) -> None:
-    """Runs a rule that users wrote, which works on tensors in any case."""
+    """Runs a rule that users wrote, on tensors."""
     if not cotangents.on_tensors:
         g = tuple([x if x is None else Tensor(x) for x in g]) if type(g) is tuple else Tensor(g)
     results = rule(_marked(connected, ids, needed), g, *saved, **attrs)
@@ -127,7 +137,7 @@ def _values(count: int) -> list[str]:
 
 @cache
 def saver(reads: tuple[int, ...]) -> Callable[[tuple], tuple]:
-    """Returns a function of `(y, *inputs)` that picks the values that are read."""
+    """Returns a function of `(y, *inputs)` that selects the values that are read."""
     names = _values(len(reads))
     kept = [_KEPT[read].format(name) for name, read in zip(names, reads, strict=True)]
     writer = SourceWriter(nothing=NOTHING, make=tuple.__new__, Spec=Spec)
@@ -140,7 +150,7 @@ def saver(reads: tuple[int, ...]) -> Callable[[tuple], tuple]:
 def _puller(
     reads: tuple[int, ...], flow: tuple[tuple[int, bool], ...], raw: bool
 ) -> Callable[..., Callable]:
-    """Returns a function from rules to `Plan.pull`; `flow` says which of them pass g on."""
+    """Returns a function from rules to `Plan.pull`. `flow` marks the rules that return g itself."""
     names = _values(len(reads))
     passed = list(names)
     rules = [numbered("rule", n) for n in range(len(flow))]

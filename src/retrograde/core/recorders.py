@@ -1,4 +1,4 @@
-"""Recorders, which observe finished calls: a stack of them for each thread."""
+"""Recorders observe finished calls. Each thread has a stack of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Recorder:
 
     `record` is called for every applied primitive; `read`, for every variable that a call reads;
     `escape`, for every value that is converted to Python or NumPy, where it can no longer be
-    followed; `store`, for every value that is assigned to a variable, which ends its path as well;
-    `create`, for every new variable. One that `records_functions` traces a call of a `function`.
-    One that `defers` does not look at the arrays of the calls that it observes.
+    followed; `store`, for every value that is assigned to a variable, where its path ends as well;
+    `create`, for every new variable. A recorder with `records_functions` traces a `function`. A
+    recorder with `defers` does not read the arrays of the calls that it observes.
     """
 
     __slots__ = ()
@@ -37,7 +37,7 @@ class Recorder:
         """Observes that the value of `variable` is about to be used."""
 
     def escape(self, tensor: Any, how: str) -> None:
-        """Observes that the value of `tensor` leaves by `bool`, `numpy`, `assign` and the like."""
+        """Observes that `bool`, `numpy`, `assign` or the like reads the value of `tensor`."""
 
     def store(self, variable: Any, tensor: Any) -> None:
         """Observes that the value of `tensor` is about to be assigned to `variable` or a part."""
@@ -61,12 +61,12 @@ class Recorders(list):
     """The recorders of one thread, outermost first.
 
     `quietly(f, *args)` calls `f` where NumPy does not warn. `backward_pass`, if it is not `None`,
-    replaces the backward pass over a tape, to check each step of it. `recording` is the recorder of
-    the `function` that is being traced, always the outermost. They are here so that an operation
-    finds all that it needs of its thread in one lookup.
+    replaces the backward pass over a tape, to check each step of it. `tracer` traces the current
+    `function` and is always the outermost recorder. An operation finds all state of its thread here
+    in one lookup.
     """
 
-    __slots__ = ("backward_pass", "quietly", "recording")
+    __slots__ = ("backward_pass", "quietly", "tracer")
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class Recorders(list):
         super().__init__(recorders)
         self.quietly: Callable = quietly or quiet_context().run
         self.backward_pass = backward_pass
-        self.recording = self[0] if self and self[0].records_functions else None
+        self.tracer = self[0] if self and self[0].records_functions else None
 
 
-# The newest threads that computed something: their names, and the time of their first lookup here.
+# The names of the newest threads that ran operations, and the time of their first operation.
 threads: deque[tuple[str, int]] = deque(maxlen=256)
 
-# Ids are given in order, so they tell the time: what has a smaller one was made before.
+# Ids increase, so they also order events in time: a tensor with a smaller id was created earlier.
 clock = itertools.count(1)
 next_id = clock.__next__
 
@@ -99,9 +99,9 @@ thread = _Thread()
 
 
 def changes(tensor: Any) -> bool:
-    """Whether a `function` is being traced in whose other calls `tensor` may differ."""
-    recording = thread.recorders.recording
-    return recording is not None and recording.changes(tensor)
+    """Returns whether a function is being traced and `tensor` may differ in its other calls."""
+    tracer = thread.recorders.tracer
+    return tracer is not None and tracer.changes(tensor)
 
 
 def notify(
@@ -113,7 +113,10 @@ def notify(
 
 
 def escape(tensor: Any, how: str) -> None:
-    """Notifies the recorders that the value of `tensor` leaves. Values of a batch refuse to."""
+    """Notifies the recorders that Python or NumPy reads the value of `tensor`.
+
+    Raises `CannotBatch` for a value that differs between the examples of a batch.
+    """
     for recorder in thread.recorders:
         recorder.escape(tensor, how)
     refuse = getattr(tensor._array, "_refuse", None)
@@ -122,15 +125,15 @@ def escape(tensor: Any, how: str) -> None:
 
 
 @contextlib.contextmanager
-def listening(recorders: Iterable[Recorder]) -> Iterator[None]:
-    """Replaces the recorders of this thread for the duration of a block.
+def use_recorders(recorders: Iterable[Recorder]) -> Iterator[None]:
+    """Replaces the recorders of this thread in a `with` block.
 
-    The recorder of a `function` that is being traced stays: it observes everything.
+    The tracer of a `function` stays, because it observes everything.
     """
     before = thread.recorders
     recorders = list(recorders)
-    if before.recording is not None and before.recording not in recorders:
-        recorders.insert(0, before.recording)
+    if before.tracer is not None and before.tracer not in recorders:
+        recorders.insert(0, before.tracer)
     thread.recorders = Recorders(recorders, before.quietly, before.backward_pass)
     try:
         yield
@@ -139,8 +142,8 @@ def listening(recorders: Iterable[Recorder]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def alone(recorder: Recorder | None = None) -> Iterator[None]:
-    """Makes `recorder` the only recorder of this thread for the duration of a block."""
+def isolate(recorder: Recorder | None = None) -> Iterator[None]:
+    """Makes `recorder` the only recorder of this thread in a `with` block."""
     before = thread.recorders
     thread.recorders = Recorders([] if recorder is None else [recorder], before.quietly)
     try:

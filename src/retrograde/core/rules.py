@@ -1,4 +1,4 @@
-"""What a rule reads, and so what a tape keeps."""
+"""Which values a rule reads. A tape keeps these values and frees the others."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 Rule = Callable[..., Any]
 
 UNREAD, SHAPE, ARRAY = range(3)  # how much of a value a rule reads
-UNCONNECTED, CONNECTED, ALIGNED = range(3)  # how an input stands: aligned if it is not broadcast
+# Whether a watched tensor leads to an input. `ALIGNED` is connected and not broadcast.
+UNCONNECTED, CONNECTED, ALIGNED = range(3)
 
 
-def passed_on(g: Any, _y: Any, *_inputs: Any) -> Any:
-    """The rule of an input that y follows one to one."""
+def identity_rule(g: Any, _y: Any, *_inputs: Any) -> Any:
+    """Returns `g`: the rule of an input with an identity Jacobian."""
     return g
 
 
@@ -37,7 +38,7 @@ class Spec(NamedTuple):
 
     @property
     def _array(self) -> Spec:
-        """Itself, so that what a tape saved can be unwrapped in one sweep."""
+        """The spec itself, so that the saved values of a call are all unwrapped in the same way."""
         return self
 
     @property
@@ -47,24 +48,24 @@ class Spec(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> Spec:
-        """The Spec of a Tensor or of an array."""
+        """Returns the spec of a tensor or an array."""
         spec = getattr(value, "_spec", value)
         return cls(spec.shape, spec.dtype)
 
 
 class Outputs(tuple):
-    """The outputs of one call that has several, for a rule that reads them."""
+    """The outputs of a call with several outputs, for a rule that reads them."""
 
     __slots__ = ()
 
     @property
     def _array(self) -> tuple:
-        """Their arrays, so that what a tape saved can be unwrapped in one sweep."""
+        """The arrays, so that the saved values of a call are all unwrapped in the same way."""
         return tuple([y._array for y in self])
 
 
 class _Nothing:
-    """Stands in place of a value of which a rule reads nothing, not even the shape."""
+    """A placeholder for a value that no rule reads."""
 
     _array = None
 
@@ -72,12 +73,12 @@ class _Nothing:
 NOTHING = _Nothing()
 
 
-def what_is_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
-    """How much of y and of each input `rule` reads: by the names of its parameters.
+def values_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
+    """Returns how much of y and of each input `rule` reads, from the names of its parameters.
 
-    A rule that wraps another says so itself, in an attribute `reads`.
+    A rule that wraps another one has an attribute `reads` instead.
     """
-    if rule is passed_on:
+    if rule is identity_rule:
         return [UNREAD] * (1 + num_inputs)
     if hasattr(rule, "reads"):
         return rule.reads
@@ -95,7 +96,7 @@ def what_is_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
 
 
 def _read_of(name: str) -> int:
-    """Of y nothing is left to read but the array: its shape and dtype are those of g."""
+    # The shape and dtype of y equal those of g, so `_y` reads nothing.
     if not name.startswith("_"):
         return ARRAY
     return UNREAD if name == "_y" else SHAPE

@@ -16,13 +16,13 @@ from retrograde.core.recorders import Recorder, clock, thread
 from retrograde.core.rules import ALIGNED, CONNECTED, UNCONNECTED, Outputs, Spec
 from retrograde.core.tape_arguments import (
     UnconnectedGradients,
+    as_unconnected_gradients,
     flat,
+    output_gradients_per_target,
     result,
     seed,
-    unconnected_from,
     used_message,
-    warn_of_dtype,
-    weights_for,
+    warn_non_float,
 )
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
@@ -39,7 +39,7 @@ _name_of = operator.attrgetter("name")
 
 
 class TapeSnapshot(NamedTuple):
-    """What a tape recorded, for backward passes. `on_tensors` says that other recorders observe."""
+    """The recording of a tape. `on_tensors` says that other recorders observe the backward pass."""
 
     entries: list[tuple]
     roots: set[int]
@@ -47,7 +47,7 @@ class TapeSnapshot(NamedTuple):
 
 
 class _Defaults:
-    """Options of tapes whose creator does not choose."""
+    """Default options of tapes."""
 
     lines = False
 
@@ -101,7 +101,7 @@ class GradientTape(_TapeBase):
     )
 
     defers = True
-    # A tape with options becomes an instance of a subclass, which has these in `_extras`: see
+    # A tape with options becomes an instance of a subclass, which has these in `_extras`. See
     # `diagnose/tape_options.py`.
     _places: Any = None
     _ledger: Any = None
@@ -125,15 +125,15 @@ class GradientTape(_TapeBase):
 
     def _clear(self) -> None:
         self._variables: dict[int, Any] = {}
-        # A call is a tuple of its plan, the ids of its inputs and outputs, what its rules read, and
-        # its attributes. `None` after the tape was used.
+        # Each call is a tuple of its plan, the ids of its inputs and outputs, the values that its
+        # rules read, and its attributes. `None` after the tape was used.
         self._entries: Any = []
-        # Ids of all tensors that depend on a root, each with those that it was computed from.
+        # Ids of all tensors that depend on a root, each with the ids that it was computed from.
         self._connected: dict[int, tuple[int, ...] | None] = {}
         self._roots: set[int] = set()  # ids of the watched tensors and variables
         self._used_at: Any = None  # a file and a line
-        self._began = 0  # when the block began, by the ids of tensors
-        # For diagnostics: what happened besides recorded calls, and the last call of `gradient`.
+        self._began = 0  # the time at which the block began: see `recorders.clock`
+        # For diagnostics: events other than recorded calls, and the last call of `gradient`.
         self._notes: Any = None
         self._last_gradient: Any = None
         self._monitored = False
@@ -158,11 +158,11 @@ class GradientTape(_TapeBase):
         self._recording = False
         self._ended = next(clock)
         recorders = thread.recorders
-        if self in recorders:  # not if gradient() took it off, or runs in another thread
+        if self in recorders:  # not if gradient() removed it, or in another thread
             recorders.remove(self)
 
     def watch(self, tensor: Any) -> None:
-        """Watches `tensor`, a Tensor or Variable or a structure of them, from here on.
+        """Starts watching `tensor`, a tensor, a variable or a structure of them.
 
         >>> x = tf.constant(3.0)
         >>> with tf.GradientTape() as tape:
@@ -174,7 +174,7 @@ class GradientTape(_TapeBase):
         notes, now, place = self._note(), next(clock), caller_location()
         for x in flat(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
-                warn_of_dtype("tensor", x.dtype)
+                warn_non_float("tensor", x.dtype)
                 continue
             if x._id not in self._connected:
                 self._connected[x._id] = None
@@ -189,7 +189,7 @@ class GradientTape(_TapeBase):
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """A block that this tape does not record; other tapes do.
+        """Stops recording on this tape in a `with` block. Other tapes continue to record.
 
         >>> x = tf.Variable(3.0)
         >>> with tf.GradientTape() as tape:
@@ -201,7 +201,7 @@ class GradientTape(_TapeBase):
         recorders = thread.recorders
         if not self._recording or self not in recorders:
             kind = ValueError if self._began and self._entries is not None else RuntimeError
-            raise kind("Tape is not recording in this thread: there is nothing to stop.")
+            raise kind("Tape is not recording in this thread, so stop_recording() has no effect.")
         position = recorders.index(self)
         del recorders[position]
         self._recording = False
@@ -214,9 +214,9 @@ class GradientTape(_TapeBase):
             self._note().pause("stop_recording", start, place)
 
     def reset(self) -> None:
-        """Forgets all that was recorded and watched, and goes on recording."""
+        """Clears the recording and the watched tensors, and continues to record."""
         if not self._recording:
-            raise ValueError("Tape is not recording: reset() belongs inside its `with` block.")
+            raise ValueError("Tape is not recording. Call reset() inside its `with` block.")
         began = self._began
         self._clear()
         self._note().pause("reset", began, caller_location())
@@ -225,12 +225,12 @@ class GradientTape(_TapeBase):
     # Recording
 
     def read(self, variable: Any) -> None:
-        """Watches a trainable variable that is read while the tape runs."""
+        """Watches a trainable variable that is read while the tape records."""
         key = variable._id
         if key in self._connected or not (self._watch_accessed_variables and variable._trainable):
             return
         tensor = variable._tensor
-        if tensor is None:  # another thread writes into it
+        if tensor is None:  # another thread is writing it
             tensor = variable._current()
         if tensor._spec.dtype in dtypes.INEXACT:
             self._connected[key] = None
@@ -238,7 +238,7 @@ class GradientTape(_TapeBase):
             self._variables[key] = variable
 
     def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
-        """Records a call if one of its inputs is connected to what is watched."""
+        """Records a call if one of its inputs depends on a watched tensor."""
         ids: tuple
         key: tuple
         values: tuple
@@ -324,10 +324,10 @@ class GradientTape(_TapeBase):
             return by_row(self, target, sources, output_gradients, per_example)
         if self._entries is None:
             self._check_not_used()
-        unconnected = unconnected_from(unconnected_gradients)
+        unconnected = as_unconnected_gradients(unconnected_gradients)
         targets, _ = flat(target, "target")
         held, pack = flat(sources, "source")
-        weights = weights_for(output_gradients, target, len(targets))
+        weights = output_gradients_per_target(output_gradients, target, len(targets))
         recorders = thread.recorders
         if waiting and output_gradients is None:  # the targets may be evaluated lazily
             found = hook("fused_gradient")(self, targets, held, sys._getframe(1))
@@ -363,7 +363,7 @@ class GradientTape(_TapeBase):
         sources: list,
         finite: bool,
     ) -> None:
-        """Makes sure that `autopsy` can find out which call produced the first NaN or Inf."""
+        """Keeps what `autopsy` needs to find the call that produced the first NaN or Inf."""
         if finite and not self._persistent:
             cotangents.monitored = self._monitored = True
         else:
@@ -377,7 +377,7 @@ class GradientTape(_TapeBase):
         sources: list,
         unconnected: UnconnectedGradients,
     ) -> list:
-        """Returns the results for sources some of which have no gradient."""
+        """Returns the results if some sources have no gradient."""
         for x, weight in zip(targets, weights, strict=True):
             # No gradient flows from an integer target, but it may be a source itself.
             if x._spec.dtype not in dtypes.INEXACT and x._spec.dtype.kind != "O":
@@ -387,18 +387,18 @@ class GradientTape(_TapeBase):
             unconnected = self._miss(targets, missing, unconnected)
         return [result(cotangents.get(x._id), x, unconnected) for x in sources]
 
-    # Using what was recorded
+    # Use of the recording
 
     def _check_not_used(self) -> None:
         if self._entries is None:
             raise RuntimeError(used_message(*self._used_at))
 
     def _is_observed(self) -> bool:
-        """Whether a recorder observes a backward pass over this tape."""
+        """Returns whether a recorder observes a backward pass over this tape."""
         return bool(thread.recorders) and (self._persistent or thread.recorders != [self])
 
     def _snapshot(self, frame: Any, what: str, row_by_row: bool = False) -> TapeSnapshot:
-        """Returns what was recorded. Unless the tape is persistent, it can be used once."""
+        """Returns the recording. Unless the tape is persistent, this can be done once."""
         self._check_not_used()
         if row_by_row and not self._persistent:
             raise RuntimeError(
@@ -410,11 +410,11 @@ class GradientTape(_TapeBase):
         return TapeSnapshot(entries, self._roots, on_tensors)
 
     def _use_up(self, frame: Any) -> list[tuple]:
-        """Returns the entries, which the tape no longer has, and notes where that was."""
+        """Removes the entries from the tape and returns them. Stores the place of the caller."""
         if self._recording:
             self.__exit__()
         entries, self._entries = self._entries, None
-        # For diagnostics afterwards. The plans themselves may hold arrays.
+        # For diagnostics. The plans themselves may hold arrays.
         self._names = [*map(_name_of, map(_plan_of, entries))]
         self._used_at = (frame.f_code.co_filename, frame.f_lineno)
         return entries
@@ -430,11 +430,11 @@ class GradientTape(_TapeBase):
         return tape
 
 
-# Apart from `record`, in which a comprehension would make all names slower to read.
+# Outside `record`, because a comprehension there would make its local variables slower.
 
 
 def _ids_and_states(primitive: Primitive, inputs: tuple, y: Any, connected: Any) -> tuple:
-    """Returns the ids of more than two inputs, and the state of each, as in the key of a plan."""
+    """Returns the ids of more than two inputs, and their states, which are the key of a plan."""
     ids = tuple([x._id for x in inputs])
     shape = None if primitive.partials is None else y._spec.shape
     states = [

@@ -50,15 +50,15 @@ def flat(structure: Any, role: str) -> tuple[list, Any]:
 
 
 def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
-    """`pack`, after the gradients at the places of `composites` were made into such."""
+    """Returns `pack`, extended to convert the gradients of `composites` to composite tensors."""
 
-    def pack_whole(values: list) -> Any:
-        whole = list(values)
+    def pack_composites(values: list) -> Any:
+        values = list(values)
         for i, leaf in composites.items():
-            whole[i] = None if values[i] is None else leaf._with_gradient(values[i])
-        return pack(whole)
+            values[i] = None if values[i] is None else leaf._with_gradient(values[i])
+        return pack(values)
 
-    return pack_whole
+    return pack_composites
 
 
 def _tensor_or_variable(leaf: Any, role: str) -> Any:
@@ -88,18 +88,18 @@ def _followed(composite: CompositeTensor, role: str) -> Tensor:
 
 
 def used_message(filename: str, line: int) -> str:
-    """Returns the message of a tape that has computed its gradients already."""
+    """Returns the error message of a tape that has been used."""
     code = linecache.getline(filename, line).strip()
     return (
         "A non-persistent GradientTape can only be used to compute one set of gradients (or "
         f"jacobians), and this one was used at {filename}:{line}"
         f"{': ' + code if code else ''}.\n"
-        "Ask for all gradients in one call, gradient(target, [source_1, source_2, ...]), or make "
+        "Compute all gradients in one call, gradient(target, [source_1, source_2, ...]), or create "
         "the tape with tf.GradientTape(persistent=True)."
     )
 
 
-def unconnected_from(value: Any) -> UnconnectedGradients:
+def as_unconnected_gradients(value: Any) -> UnconnectedGradients:
     if isinstance(value, UnconnectedGradients):
         return value
     try:
@@ -110,23 +110,23 @@ def unconnected_from(value: Any) -> UnconnectedGradients:
         ) from None
 
 
-def weights_for(output_gradients: Any, target: Any, count: int) -> list:
-    """One output gradient, or `None` for ones, for each target."""
+def output_gradients_per_target(output_gradients: Any, target: Any, count: int) -> list:
+    """Returns one output gradient for each target. `None` stands for ones."""
     if output_gradients is None:
         return [None] * count
     weights = nest.flatten(output_gradients)
     if count == 1 and len(weights) != 1 and not isinstance(target, (list, tuple, dict)):
-        return [output_gradients]  # a list is the array it spells
+        return [output_gradients]  # a list that converts to one tensor
     if len(weights) != count:
         raise ValueError(
             f"gradient() received {len(weights)} output_gradients for {count} targets. "
-            "Expected one for each target; None stands for ones."
+            "Expected one for each target, or None for ones."
         )
     return weights
 
 
 def seed(target: Any, weight: Any, on_tensors: bool) -> Any:
-    """Returns the cotangent of a target with which a pass starts: ones, or `weight`."""
+    """Returns the initial cotangent of a target: ones, or `weight`."""
     shape, dtype = target._spec.shape, target._spec.dtype
     if weight is None:
         ones = np.ones(shape, dtype) if shape else dtype.type(1)
@@ -139,14 +139,14 @@ def seed(target: Any, weight: Any, on_tensors: bool) -> Any:
     g = held._read() if held is not None else Tensor(as_array(weight, hint=dtype))
     if g._spec.dtype != dtype:
         raise invalid(
-            f"gradient: an output gradient has dtype {g.dtype.name}, its target "
-            f"{target.dtype.name}. Expected the same dtype: use tf.cast."
+            f"gradient: an output gradient has dtype {g.dtype.name}, but its target has dtype "
+            f"{target.dtype.name}. Use tf.cast."
         )
     if g._spec.shape != shape:
         if broadcast(g._spec.shape, shape) != shape:
             raise invalid(
-                f"gradient: incompatible shapes: an output gradient has shape {g._spec.shape}, "
-                f"its target {shape}. Expected the same shape."
+                f"gradient: incompatible shapes: an output gradient has shape {g._spec.shape}, but "
+                f"its target has shape {shape}."
             )
         g = required.broadcast_to(g, shape=shape)
     return g if on_tensors else g._array
@@ -159,9 +159,9 @@ def result(
     before: tuple[int, ...] = (),
     shape: tuple[int, ...] | None = None,
 ) -> Any:
-    """Returns what the user gets for a cotangent, or for a Jacobian with the axes `before`."""
+    """Returns the result for a cotangent, or for a Jacobian with the leading axes `before`."""
     if isinstance(g, (np.ndarray, np.generic)):
-        tensor = _new(Tensor)  # what wrap does, without the call
+        tensor = _new(Tensor)  # inlined `wrap`
         tensor._array = g
         tensor._id = next_id()
         return tensor
@@ -172,11 +172,11 @@ def result(
         return Tensor(np.zeros((*before, *shape), source._spec.dtype))
     if isinstance(g, Tensor):
         return g
-    return indexed_slices.for_user(g) if isinstance(g, IndexedSlices) else wrap(g)
+    return indexed_slices.with_tensors(g) if isinstance(g, IndexedSlices) else wrap(g)
 
 
-def warn_of_dtype(what: str, dtype: DType) -> None:
-    """Says that what is watched cannot be differentiated by."""
+def warn_non_float(what: str, dtype: DType) -> None:
+    """Warns that a watched tensor or variable is not floating point."""
     import logging  # takes longer to import than this module
 
     logging.getLogger("retrograde").warning(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     _TensorBase = Holder
 
-_AT_EDGES = 6  # elements of a long axis that NumPy prints
+_EDGE_ITEMS = 6  # elements of a long axis that NumPy prints
 _MOST_PRINTED = 100_000
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -35,10 +35,10 @@ def device_name(array: Any) -> str:
     return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
 
 
-class _Absent:
-    """An attribute that a Tensor does not have, and what to use instead.
+class _MissingAttribute:
+    """An attribute that tensors do not have. Reading it raises an error that says what to use.
 
-    A `__getattr__` would say the same, and slow down every access to every attribute.
+    A `__getattr__` would slow down every access to every attribute.
     """
 
     __slots__ = ("_message",)
@@ -51,23 +51,23 @@ class _Absent:
 
 
 class Tensor(_TensorBase):
-    """An immutable array with TensorFlow's semantics, which tapes can follow.
+    """An immutable array with TensorFlow's semantics. Tapes record the operations on it.
 
-    `tf.constant` and `tf.convert_to_tensor` make tensors, and every operation returns them.
-    Python's operators work on them, dtypes do not mix without `tf.cast`, and `numpy()` gives a
-    copy as an array of NumPy's.
+    `tf.constant` and `tf.convert_to_tensor` create tensors, and every operation returns them.
+    Python's operators work on them. Different dtypes do not mix without `tf.cast`. `numpy()`
+    returns a copy as a NumPy array.
 
     >>> x = tf.constant([[1.0, 2.0]])
     >>> x.shape, x.dtype, (x @ tf.transpose(x)).numpy()
     (TensorShape([1, 2]), tf.float32, array([[5.]], dtype=float32))
     """
 
-    # `_spec` is another name for the slot of `_array`, to ask for `shape`, `dtype`, `ndim` and
-    # `size`: a `LazyTensor` has an object there that knows them before there is an array.
-    # The array is a `numpy.ndarray` or a `jax.Array`; without axes it may be a NumPy scalar, which
-    # is quicker. `_id` names the tensor on tapes. Operators are bound in `ops/operators.py`.
-    # `_extra1` and `_extra2` are for attributes that packages above `core` add: a `__dict__` would
-    # make each tensor larger and slower to make.
+    # `_spec` is another name for the slot of `_array`, used to read `shape`, `dtype`, `ndim` and
+    # `size`: the slot of a `LazyTensor` has an object that has these before the array exists.
+    # The array is a `numpy.ndarray` or a `jax.Array`. A scalar may be a NumPy scalar, which is
+    # faster. `_id` identifies the tensor on tapes. `ops/operators.py` defines the operators.
+    # Packages above `core` add the attributes `_extra1` and `_extra2`: a `__dict__` would make each
+    # tensor larger, and slower to create.
     __slots__ = ("__weakref__", "_array", "_extra1", "_extra2", "_id", "trainable")
     __array_priority__ = 100
 
@@ -75,7 +75,7 @@ class Tensor(_TensorBase):
 
     def __init__(self, array: Any, tensor_id: int | None = None) -> None:
         if type(array) is not np.ndarray:
-            namespaces.admit(array)
+            namespaces.register(array)
         self._array = array
         self._id = tensor_id or next_id()
 
@@ -96,16 +96,16 @@ class Tensor(_TensorBase):
 
     @property
     def device(self) -> str:
-        """Where the array lives, as TensorFlow writes it."""
+        """The name of the device that holds the array, in TensorFlow's notation."""
         array = self._array if self._device is None else self._device
         return _CPU if isinstance(array, (np.ndarray, np.generic)) else device_name(array)
 
     def get_shape(self) -> TensorShape:
-        """The shape, as a method."""
+        """Returns the shape."""
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Checks that the shape agrees with `shape`; a tensor's own shape never changes."""
+        """Raises a `ValueError` unless `shape` is compatible with the shape of the tensor."""
         if not self.shape.is_compatible_with(shape):
             raise ValueError(
                 f"Tensor's shape {self.shape} is not compatible with supplied shape "
@@ -113,15 +113,15 @@ class Tensor(_TensorBase):
             )
 
     def _read(self) -> Tensor:
-        """Itself: what a Variable answers with the tensor that it holds now."""
+        """Returns the tensor itself. The method of a `Variable` returns its current tensor."""
         return self
 
     def ref(self) -> Reference:
-        """A hashable stand-in, equal to other references to this same tensor."""
+        """Returns a hashable reference, equal to other references to the same tensor."""
         return Reference(self)
 
     def numpy(self) -> Any:
-        """A copy of the values: an array, or a NumPy scalar if there are no axes."""
+        """Returns a copy of the values as a NumPy array, or as a NumPy scalar if the rank is 0."""
         escape(self, "numpy")
         array = self._array
         if array.ndim:
@@ -153,7 +153,7 @@ class Tensor(_TensorBase):
 
     def __len__(self) -> int:
         if not self._spec.ndim:
-            raise TypeError("Scalar tensor has no `len()`: it has no axes.")
+            raise TypeError("Scalar tensor has no `len()`.")
         return self._spec.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -187,11 +187,11 @@ class Tensor(_TensorBase):
         return int(self._scalar("index"))
 
     def _scalar(self, what: str) -> Any:
-        """The one value of a tensor without axes, on its way out to Python."""
+        """Returns the value of a scalar tensor for a conversion to Python."""
         escape(self, what)
         if self._spec.ndim:
             raise TypeError(
-                f"Only tensors without axes can be converted to Python scalars. "
+                f"Only scalar tensors can be converted to Python scalars. "
                 f"Received: shape {self._spec.shape}. Index one element first."
             )
         return self._array.item()
@@ -234,13 +234,13 @@ _new = object.__new__
 
 
 def add_attributes(first: str, second: str) -> None:
-    """Lets tensors have two more attributes, in the slots that are there for them."""
+    """Adds two attributes to tensors, in the slots reserved for them."""
     setattr(Tensor, first, Tensor.__dict__["_extra1"])
     setattr(Tensor, second, Tensor.__dict__["_extra2"])
 
 
 def wrap(array: Any) -> Tensor:
-    """A tensor around what a kernel returned: as `Tensor(array)`, and quicker."""
+    """Returns `Tensor(array)` for the result of a kernel, without checks."""
     tensor = _new(Tensor)
     tensor._array = array
     tensor._id = next_id()
@@ -251,7 +251,7 @@ def _restore(array: np.ndarray) -> Tensor:
     return Tensor(array)
 
 
-_INSTEAD_OF_NUMPYS = {
+_REPLACEMENTS_FOR_NUMPY_NAMES = {
     "T": "tf.transpose(x)",
     "astype": "tf.cast(x, dtype)",
     "reshape": "tf.reshape(x, shape)",
@@ -266,14 +266,18 @@ _INSTEAD_OF_NUMPYS = {
     "clip": "tf.clip_by_value(x, low, high)",
 }
 
-for _name, _instead in _INSTEAD_OF_NUMPYS.items():
+for _name, _instead in _REPLACEMENTS_FOR_NUMPY_NAMES.items():
     setattr(
         Tensor,
         _name,
-        _Absent(f"Tensor has no attribute {_name!r}, as in TensorFlow: use {_instead}."),
+        _MissingAttribute(f"Tensor has no attribute {_name!r}, as in TensorFlow: use {_instead}."),
     )
 for _name in ("op", "graph", "name", "consumers", "value_index"):
-    setattr(Tensor, _name, _Absent(f"Tensor.{_name} is undefined when eager execution is enabled."))
+    setattr(
+        Tensor,
+        _name,
+        _MissingAttribute(f"Tensor.{_name} is undefined when eager execution is enabled."),
+    )
 
 
 class Reference:
@@ -285,7 +289,7 @@ class Reference:
         self._wrapped = wrapped
 
     def deref(self) -> Any:
-        """The tensor or variable that is referred to."""
+        """Returns the tensor or variable."""
         return self._wrapped
 
     def __eq__(self, other: object) -> bool:
@@ -304,7 +308,7 @@ class Reference:
 
 
 def representation(array: Any) -> str:
-    """The values of `array` as TensorFlow writes them in a repr: without axes, Python's."""
+    """Formats the values of `array` as TensorFlow does in a `repr`."""
     if not array.ndim:
         return repr(np.asarray(array).item())
     values = _printed(array, repr)
@@ -314,15 +318,15 @@ def representation(array: Any) -> str:
 def _printed(array: Any, text_of: Callable[[np.ndarray], str]) -> str:
     """Returns `text_of(array)`, unless that is too long.
 
-    NumPy leaves out the middle of each axis, which makes arrays with many short axes no shorter.
+    NumPy omits the middle of long axes only, so the text of an array with many short axes is long.
     """
-    if math.prod([min(n, _AT_EDGES) for n in array.shape]) > _MOST_PRINTED:
+    if math.prod([min(n, _EDGE_ITEMS) for n in array.shape]) > _MOST_PRINTED:
         return f"[... {array.size} elements ...]"
     return text_of(np.asarray(array))
 
 
 def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """A read-only NumPy view of `array`; a copy only where one is asked for or needed."""
+    """Returns a read-only NumPy view of `array`, or a copy if `copy` or `dtype` requires it."""
     result = np.asarray(array)
     if dtype is not None and dtypes.as_numpy(dtype) != result.dtype:
         if copy is False:
@@ -336,9 +340,9 @@ def readable(array: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
 
 
 def _exportable(array: Any, max_version: tuple[int, int] | None = None) -> Any:
-    """What speaks DLPack: JAX arrays do; of NumPy, arrays, but not scalars.
+    """Returns an array that supports DLPack: a JAX array or a NumPy array, not a NumPy scalar.
 
-    Only its version 1 can say that memory is read-only; a consumer of an older one gets a copy.
+    Only DLPack 1 can mark memory as read-only, so consumers of older versions get a copy.
     """
     if not isinstance(array, (np.ndarray, np.generic)):
         return array

@@ -12,9 +12,9 @@ import numpy as np
 from retrograde.core import namespaces, required
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.hooks import VARIABLE_METHODS, LazyMethod
-from retrograde.core.host_callbacks import Host, perform
+from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.indexed_slices import IndexedSlices, dense
-from retrograde.core.recorders import alone, escape, next_id, thread
+from retrograde.core.recorders import escape, isolate, next_id, thread
 from retrograde.core.tensor import Reference, Tensor, readable, representation
 from retrograde.core.variable_cell import VariableCell
 from retrograde.values import dtypes, variable_scopes
@@ -31,7 +31,7 @@ else:
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable on several devices would be brought together."""
+    """When the copies of a variable on several replicas are synchronized."""
 
     AUTO = 0
     NONE = 1
@@ -40,7 +40,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How copies of a variable on several devices would be brought together."""
+    """How the copies of a variable on several replicas are combined."""
 
     NONE = 0
     SUM = 1
@@ -49,7 +49,7 @@ class VariableAggregation(enum.Enum):
 
 
 class _Creating(type):
-    """Leaves the making of a `Variable` to the creators of the scopes around, if there are any."""
+    """Passes the creation of a `Variable` to the creators of `tf.variable_creator_scope`."""
 
     if not TYPE_CHECKING:  # a type checker reads the arguments of `__init__`
 
@@ -64,7 +64,7 @@ class _Creating(type):
 
     @property
     def __signature__(cls: Any) -> Any:
-        """The arguments that `__init__` takes, for `help()` and editors."""
+        """The signature of `__init__`, for `help()` and editors."""
         import inspect
 
         signature = inspect.signature(cls.__init__)
@@ -73,7 +73,7 @@ class _Creating(type):
 
 
 def _by_name(args: tuple, kwargs: dict) -> dict:
-    """The arguments for a variable by their names, defaults among them."""
+    """Returns the arguments of `Variable` by name, including defaults."""
     import inspect  # takes longer to import than this module
 
     bound = inspect.signature(Variable.__init__).bind(None, *args, **kwargs)
@@ -84,15 +84,15 @@ def _by_name(args: tuple, kwargs: dict) -> dict:
 
 
 class Variable(_VariableBase, metaclass=_Creating):
-    """A tensor that can be assigned to, and that tapes watch when they see it read.
+    """A mutable tensor. Tapes watch trainable variables when they are read.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
-    returns it. With `trainable=False`, tapes do not watch the variable by themselves. `shape` may
-    leave dimensions open, for values of changing shape. `constraint` is kept for optimizers.
+    returns it. With `trainable=False`, tapes do not watch the variable automatically. `shape` may
+    have unknown dimensions, for values of changing shape. Optimizers apply `constraint`.
 
-    What a variable hands out never changes under its holder: an assignment writes into the
-    present array only if nothing else holds it. Several threads may read and assign; each
-    read sees one whole value.
+    A tensor that was read from a variable never changes: an assignment writes into the current
+    array only if nothing else holds it. Several threads may read and assign, and each read
+    returns a complete value.
 
     >>> v = tf.Variable([1.0, 2.0])
     >>> before = v.value()
@@ -161,7 +161,7 @@ class Variable(_VariableBase, metaclass=_Creating):
 
     @property
     def name(self) -> str:
-        """The name, with TensorFlow's `:0` behind it."""
+        """The name, followed by `:0` as in TensorFlow."""
         return f"{self._name}:0"
 
     @property
@@ -171,12 +171,12 @@ class Variable(_VariableBase, metaclass=_Creating):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape; partly or wholly unknown if the variable was made so."""
+        """The shape, with the unknown dimensions of the argument `shape`."""
         return TensorShape(self._spec.shape) if self._shape is None else self._shape
 
     @property
     def ndim(self) -> int:
-        """The number of axes of the present value."""
+        """The number of axes of the current value."""
         return self._spec.ndim
 
     @property
@@ -191,17 +191,17 @@ class Variable(_VariableBase, metaclass=_Creating):
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """Kept for programs that ask."""
+        """The value of the constructor's argument."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """Kept for programs that ask."""
+        """The value of the constructor's argument."""
         return self._aggregation
 
     @property
     def device(self) -> str:
-        """Where the array lives."""
+        """The name of the device that holds the array."""
         return self._current().device
 
     # Reading
@@ -215,34 +215,34 @@ class Variable(_VariableBase, metaclass=_Creating):
         return self._current()._spec
 
     def _read(self) -> Tensor:
-        """The tensor held now, for use as an input. It goes by the id of the variable itself."""
+        """Returns the current tensor, for use as an input. It has the id of the variable."""
         for recorder in thread.recorders:
             recorder.read(self)
         tensor = self._tensor
         return self._current() if tensor is None else tensor
 
     def value(self) -> Tensor:
-        """The present value, a tensor of its own."""
+        """Returns the current value as a new tensor."""
         return apply(required.identity, (self._read(),))
 
     def read_value(self) -> Tensor:
-        """The present value, a tensor of its own."""
+        """Returns the current value as a new tensor."""
         return self.value()
 
     def numpy(self) -> Any:
-        """A copy of the present value."""
+        """Returns a copy of the current value."""
         return self._read().numpy()
 
     def is_initialized(self) -> Tensor:
-        """True: a variable is born with a value."""
+        """Returns True: every variable has an initial value."""
         return Tensor(np.True_)
 
     def get_shape(self) -> TensorShape:
-        """The shape, as a method."""
+        """Returns the shape."""
         return self.shape
 
     def ref(self) -> Reference:
-        """A hashable stand-in, equal to other references to this same variable."""
+        """Returns a hashable reference, equal to other references to the same variable."""
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -291,7 +291,7 @@ class Variable(_VariableBase, metaclass=_Creating):
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable:
-        """Makes `value`, which has the shape and dtype of the variable, its value from now on.
+        """Assigns `value`, which must have the shape and dtype of the variable.
 
         Returns the variable, or `None` if `read_value` is false.
 
@@ -304,14 +304,14 @@ class Variable(_VariableBase, metaclass=_Creating):
             raise ValueError(self._shape_message(array.shape))
         if self._shape is not None and not self._shape.is_compatible_with(array.shape):
             raise ValueError(self._shape_message(array.shape))
-        recording = thread.recorders.recording
-        if recording is None:
+        tracer = thread.recorders.tracer
+        if tracer is None:
             self._hold(Tensor(array, self._id))
         else:
             before = self._current()
-            recording.will_write(self, before)
+            tracer.will_write(self, before)
             self._hold(Tensor(array, self._id))
-            recording.write(self, value, before)
+            tracer.write(self, value, before)
         # Type checkers are told that it is a variable, which chained calls rely on.
         return self if read_value else None  # type: ignore[return-value]
 
@@ -340,7 +340,7 @@ class Variable(_VariableBase, metaclass=_Creating):
         return self._update(np.subtract, required.subtract, delta, "assign_sub", read_value)
 
     def _operand(self, value: Any, how: str) -> Any:
-        """The array of `value` in this variable's dtype, on its way into the variable."""
+        """Returns the array of `value`, which is about to be assigned to this variable."""
         if isinstance(value, IndexedSlices):
             value = dense(value)
         held = tensor_or_variable(value)
@@ -364,7 +364,7 @@ class Variable(_VariableBase, metaclass=_Creating):
         recorders = thread.recorders
         plain = isinstance(delta, Tensor) and not recorders
         if plain and namespaces.foreign:
-            plain = not namespaces.concerns((self._spec, delta._spec))
+            plain = not namespaces.involves_foreign((self._spec, delta._spec))
         if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
             return self if read_value else None
         array = self._operand(delta, how)
@@ -376,12 +376,12 @@ class Variable(_VariableBase, metaclass=_Creating):
                 f"{how}: cannot update variable '{self.name}' of shape {now.shape} with a value of "
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
-        if recorders.recording is not None:
-            recorders.recording.update(
+        if recorders.tracer is not None:
+            recorders.tracer.update(
                 self, primitive, array if tensor_or_variable(delta) is None else delta
             )
             return self if read_value else None
-        del now  # what this method holds cannot be written into
+        del now  # an array that has another holder is not updated in place
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
             self._write(lambda old, _: primitive(old, array))
             return self if read_value else None
@@ -389,8 +389,8 @@ class Variable(_VariableBase, metaclass=_Creating):
         return self if read_value else None
 
     def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
-        """Writes `value`, broadcast to `shape`, into the part of the array that `key` cuts out."""
-        if thread.recorders.recording is not None:
+        """Assigns `value`, broadcast to `shape`, to the slice `key`."""
+        if thread.recorders.tracer is not None:
             return self._recorded(lambda v, x: v._assign_part(key, shape, x), "assign", value)
         array = self._operand(value, "assign")
         if broadcast(array.shape, shape) != shape:
@@ -410,9 +410,10 @@ class Variable(_VariableBase, metaclass=_Creating):
         return self
 
     def _recorded(self, update: Callable, name: str, *operands: Any) -> Variable:
-        """Makes an update that a function is to make again: `update(variable, *operands)`.
+        """Performs `update(variable, *operands)` as a host callback, so that a replay repeats it.
 
-        It is made on a variable with the same value, so that it becomes a plain function of arrays.
+        The update runs on a temporary variable with the same value. That makes it a pure function
+        of arrays.
         """
         given = [
             Tensor(as_array(x)) if tensor_or_variable(x) is None else tensor_or_variable(x)._read()
@@ -420,18 +421,18 @@ class Variable(_VariableBase, metaclass=_Creating):
         ]
 
         def new_value(old: Any, *arrays: Any) -> Any:
-            with alone():
-                stand_in = Variable(Tensor(np.array(old)), name=self._name)
-                update(stand_in, *map(Tensor, arrays))
-                return stand_in._array
+            with isolate():
+                temporary = Variable(Tensor(np.array(old)), name=self._name)
+                update(temporary, *map(Tensor, arrays))
+                return temporary._array
 
-        host = Host(name, new_value, pure=True)
-        return self.assign(perform(host, (self._read(), *given)))
+        host = HostCallback(name, new_value, pure=True)
+        return self.assign(call_host(host, (self._read(), *given)))
 
     # Copying
 
     def __copy__(self) -> Variable:
-        return self  # as in TensorFlow, where both would share one value
+        return self  # as in TensorFlow, where the copy would share the value
 
     def __deepcopy__(self, memo: dict) -> Variable:
         copied = _restore(np.array(self._array), self._settings())
@@ -459,11 +460,13 @@ def _restore(array: np.ndarray, settings: dict) -> Variable:
 def _initial_array(value: Any, dtype: Any) -> Any:
     wanted = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
     if isinstance(value, IndexedSlices):
-        raise ValueError("A variable needs a whole tensor. Received: IndexedSlices.")
+        raise ValueError(
+            "The initial value of a variable must be a dense tensor. Received: IndexedSlices."
+        )
     held = tensor_or_variable(value)
     if held is not None:
         escape(held._read(), "Variable")
-    return namespaces.placed(as_array(value, wanted))
+    return namespaces.place(as_array(value, wanted))
 
 
 for _name, _module in VARIABLE_METHODS.items():

@@ -1,4 +1,4 @@
-"""The cell of a variable: the tensor that it holds, and who owns the buffer of its array."""
+"""The cell of a variable: its tensor, and the owner of the buffer of the array."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from retrograde.values import dtypes
 from retrograde.values.holder import Holder
 from retrograde.values.reference_counts import count, unshared_count
 
-# Held while any variable changes. All variables share one lock: a function commits all of its
-# writes at once, and a fork finds each variable in a complete state.
+# The lock for writes to variables. All variables share it, so that a function commits all of its
+# writes at once and a fork finds each variable in a complete state.
 writing = threading.RLock()
 
 if hasattr(os, "register_at_fork"):
@@ -27,19 +27,18 @@ if hasattr(os, "register_at_fork"):
 
 
 class VariableCell(Holder):
-    """Holds the tensor of a variable. All changes of its state are in this module.
+    """Holds the tensor of a variable. Only this module changes its state.
 
     =============  ==========  ===========================  ====================================
     state          `_tensor`   `_owner`                     a reader
     =============  ==========  ===========================  ====================================
-    held           the tensor  not read                     takes the tensor
+    held           the tensor  unused                       reads the tensor
     being written  `None`      the tensor that is written   waits for the lock `writing`
     donated        `None`      the donation                 ends the donation first
     =============  ==========  ===========================  ====================================
 
-    The owner of a donated buffer has a method `end(cell)`, which calls `_take_back`. It waits for
-    a lock of its own, so it is not called while `writing` is held. The owner is where a value that
-    lives on several devices would be known.
+    The owner of a donated buffer has a method `end(cell)`, which calls `_take_back`. The method
+    acquires another lock, so it is not called while `writing` is held.
     """
 
     __slots__ = ("_id", "_owner", "_tensor")
@@ -49,7 +48,7 @@ class VariableCell(Holder):
     _tensor: Tensor | None
 
     def _current(self) -> Tensor:
-        """Returns the tensor, once no other thread writes it and no program owns its buffer."""
+        """Returns the tensor. Waits for other threads that write it, and ends a donation."""
         tensor = self._tensor
         while tensor is None:
             self._end_donation()
@@ -58,9 +57,9 @@ class VariableCell(Holder):
         return tensor
 
     def _held(self) -> Tensor | None:
-        """Returns the tensor, or `None` if it is donated. Only for a thread that holds `writing`.
+        """Returns the tensor, or `None` if it is donated. The caller holds `writing`.
 
-        It is being written then only if a signal handler interrupts the writer in the same thread.
+        So it is being written only if a signal handler interrupts the writer in the same thread.
         """
         tensor = self._tensor
         if tensor is None and isinstance(self._owner, Tensor):
@@ -68,7 +67,7 @@ class VariableCell(Holder):
         return tensor
 
     def _end_donation(self) -> None:
-        """Takes the buffer back, if it is donated. Not while `writing` is held."""
+        """Ends a donation of the buffer. The caller does not hold `writing`."""
         owner = self._owner
         if owner is not None and not isinstance(owner, Tensor):
             owner.end(self)
@@ -98,7 +97,7 @@ class VariableCell(Holder):
     def _write_now(self, write: Callable[[Any, np.ndarray | None], Any]) -> None:
         tensor: Any = self._held()
         try:
-            # A thread that has read the tensor up to here counts as a holder.
+            # A thread that has read the tensor before this line counts as a holder.
             self._owner, self._tensor = tensor, None
             array = tensor._array
             alone = _references(tensor, array) == _ALONE and _is_writable(array)
@@ -109,7 +108,7 @@ class VariableCell(Holder):
             self._tensor, self._owner = tensor, None
 
     def _update_in_place(self, ufunc: Any, delta: Any, quietly: Callable) -> bool:
-        """Does what `_write` does for the common case of training; `False` if it is not that."""
+        """Updates the array in place in the common case of training. Returns whether it did."""
         with writing:
             tensor = self._tensor
             if tensor is None:
@@ -126,7 +125,7 @@ class VariableCell(Holder):
             ):
                 return False
             try:
-                # A thread that has read the tensor up to here counts as a holder.
+                # A thread that has read the tensor before this line counts as a holder.
                 self._owner, self._tensor = tensor, None
                 if _references(tensor, array) != _ALONE:
                     return False
@@ -142,7 +141,7 @@ class VariableCell(Holder):
         with writing:
             tensor: Any = self._held()
             try:
-                # A thread that has read the tensor up to here counts as a holder.
+                # A thread that has read the tensor before this line counts as a holder.
                 self._owner, self._tensor = tensor, None
                 take(tensor)
                 self._owner = donation
@@ -172,7 +171,7 @@ def commit(
     """Replaces the tensors of `variables` by new `tensors`, all at once.
 
     Returns `False` and changes nothing if a variable in `updated` no longer holds its tensor in
-    `expected`: another thread has changed it, and the new values have to be computed again.
+    `expected`: another thread has changed it, and the caller has to compute the new values again.
     """
     while True:
         with writing:
@@ -198,7 +197,7 @@ def _references(tensor: Tensor, array: Any) -> int:
 
 
 def _references_if_alone() -> int:
-    """Counts as the methods above do, for a tensor that only its cell holds."""
+    """Returns the count of the methods above for a tensor that only its cell holds."""
     cell = VariableCell()
     tensor = cell._owner = Tensor(np.zeros(2))
     array = tensor._array

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.recorders import Recorder, escape, listening
+from retrograde.core.recorders import Recorder, escape, use_recorders
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops import random_state
 from retrograde.ops.conversion import as_tensor
@@ -178,7 +178,7 @@ def infer_spec(function: Callable, spec: Any, first: Callable[[], Any]) -> Any:
     observer = _EscapeObserver()
     with random_state.replaying(random_state.state()):
         try:
-            with listening([observer]):
+            with use_recorders([observer]):
                 specs = spec_of_element(function(_sample(spec, 0)))
             if not observer.escaped and all(map(_is_static, nest.flatten(spec))):
                 return specs

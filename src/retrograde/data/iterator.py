@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.core import recorders
-from retrograde.core.host_callbacks import Host, perform
+from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import Passes
@@ -41,8 +41,10 @@ class Iterator:
         self._node = node
         # For an iterator created inside a `tf.function`, this holds the iterator of each call.
         self._box: Tensor | None = None
-        if recorders.thread.recorders.recording is not None:
-            self._box = perform(Host("iterator", lambda: object_array(Iterator(node)), pure=False))
+        if recorders.thread.recorders.tracer is not None:
+            self._box = call_host(
+                HostCallback("iterator", lambda: object_array(Iterator(node)), pure=False)
+            )
             return
         self._open(Run(), 0)
 
@@ -96,7 +98,7 @@ class Iterator:
         return self
 
     def __next__(self) -> Any:
-        if recorders.thread.recorders.recording is not None:
+        if recorders.thread.recorders.tracer is not None:
             return self._next_in_function()
         try:
             element = self._quietly(self._elements.__next__)

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.recorders import Recorder, listening, thread
-from retrograde.core.tape_arguments import UnconnectedGradients, unconnected_from, warn_of_dtype
+from retrograde.core.recorders import Recorder, thread, use_recorders
+from retrograde.core.tape_arguments import (
+    UnconnectedGradients,
+    as_unconnected_gradients,
+    warn_non_float,
+)
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives.forward_mode import push_forward
 from retrograde.values import dtypes, nest
@@ -63,7 +67,7 @@ class ForwardAccumulator(Recorder):
             )
         spec = held._spec
         if spec.dtype not in dtypes.INEXACT:
-            warn_of_dtype("primal", held.dtype)
+            warn_non_float("primal", held.dtype)
             return
         given = tensor_or_variable(tangent)
         t = Tensor(as_array(tangent, spec.dtype)) if given is None else given._read()
@@ -98,7 +102,7 @@ class ForwardAccumulator(Recorder):
         What does not depend on the primals of the accumulator gives `None`, or zeros with
         `unconnected_gradients="zero"`.
         """
-        unconnected = unconnected_from(unconnected_gradients)
+        unconnected = as_unconnected_gradients(unconnected_gradients)
         leaves, pack = nest.flatten_with_pack(primals)
         return pack([self._tangent_of(leaf, unconnected) for leaf in leaves])
 
@@ -120,7 +124,7 @@ class ForwardAccumulator(Recorder):
         if all(t is None for t in tangents):
             return
         recorders = thread.recorders
-        with listening(recorders[: recorders.index(self)]):
+        with use_recorders(recorders[: recorders.index(self)]):
             moved = push_forward(primitive, inputs, attrs, y, tangents)
         if moved is None:
             return

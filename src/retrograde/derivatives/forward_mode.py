@@ -89,7 +89,7 @@ def _by_transposing(
         pulled = _pull_back(plan, tuple(cotangents) if several else cotangents[0], saved, attrs)
     pairs = [(x, tangents[i]) for i, x in pulled if x is not None and tangents[i] is not None]
     found = tape.gradient([x for x, _ in pairs], cotangents, [t for _, t in pairs])
-    found = list(map(indexed_slices.whole, found))
+    found = list(map(indexed_slices.as_dense, found))
     if all(t is None for t in found):
         return None
     return tuple(found) if several else found[0]
@@ -101,4 +101,4 @@ def _pull_back(plan: Plan, g: Any, saved: tuple, attrs: dict) -> list[tuple[int,
         results = list(enumerate(plan.joint(plan.connected, g, *saved, **attrs)))
     else:
         results = [(i, rule(g, *saved, **attrs)) for i, rule in plan.rules]
-    return [(i, indexed_slices.whole(x)) for i, x in results]
+    return [(i, indexed_slices.as_dense(x)) for i, x in results]

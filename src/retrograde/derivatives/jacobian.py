@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core import indexed_slices
 from retrograde.core.backward import Cotangents, backward_pass, depending_on
-from retrograde.core.batching import Batched, batching, of_all
+from retrograde.core.batching import Batched, batching, examples_of
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tape import TapeSnapshot
@@ -40,7 +40,7 @@ def pull(
     needed = None if recorded.roots <= wanted else depending_on(wanted, recorded.entries)
     run = thread.recorders.backward_pass or backward_pass
     run(recorded.entries.copy(), cotangents, wanted, needed)
-    return [indexed_slices.whole(cotangents.get(x._id)) for x in held]
+    return [indexed_slices.as_dense(cotangents.get(x._id)) for x in held]
 
 
 class _Noted(Cotangents):
@@ -131,7 +131,7 @@ def _pull_batch(recorded: TapeSnapshot, target: Any, seeds: np.ndarray, held: li
     with batching(len(seeds)) as level:
         g = Batched(seeds, level)
         found = pull(recorded, [target], [wrap(g) if recorded.on_tensors else g], held)
-        return [None if x is None else of_all(x, level, shaping.broadcast_to) for x in found]
+        return [None if x is None else examples_of(x, level, shaping.broadcast_to) for x in found]
 
 
 def _pull_one(recorded: TapeSnapshot, target: Any, seed: np.ndarray, held: list) -> list:

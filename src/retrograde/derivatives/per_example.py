@@ -17,7 +17,7 @@ import numpy as np
 
 from retrograde.core import indexed_slices
 from retrograde.core.backward import Cotangents, depending_on
-from retrograde.core.batching import Batched, Level, batching, of_all
+from retrograde.core.batching import Batched, Level, batching, examples_of
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
 from retrograde.core.recorders import thread
@@ -175,7 +175,7 @@ class _RowByRow:
             x = self._run(indexed_slices.dense, x)
         if tuple(x.shape) != source._spec.shape:
             raise _CannotTell
-        return of_all(x, level, shaping.broadcast_to)
+        return examples_of(x, level, shaping.broadcast_to)
 
 
 def _run(rule: Any, *values: Any, **attrs: Any) -> Any:

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.core.custom_gradient import VariableWatcher, record_custom, variables_besides
-from retrograde.core.recorders import listening, thread
+from retrograde.core.custom_gradient import VariableWatcher, captured_variables, record_custom
+from retrograde.core.recorders import thread, use_recorders
 from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.ops import random_state
@@ -35,10 +35,10 @@ def recompute_grad(f: Callable) -> Callable:
         draws = random_state.state()
         watcher = VariableWatcher()
         others = [r for r in thread.recorders if isinstance(r, VariableWatcher)]
-        with listening([*others, watcher]):
+        with use_recorders([*others, watcher]):
             result = f(*args, **kwargs)
         inputs = nest.flatten([args, kwargs])
-        variables = variables_besides(watcher.variables, inputs)
+        variables = captured_variables(watcher.variables, inputs)
 
         def rule(needed: tuple[bool, ...], g: Any) -> list:
             sources = [x for x, n in zip(inputs + variables, needed, strict=True) if n]

@@ -13,11 +13,11 @@ from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import (
     UnconnectedGradients,
+    as_unconnected_gradients,
     flat,
+    output_gradients_per_target,
     result,
     seed,
-    unconnected_from,
-    weights_for,
 )
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives import jacobian as jacobians
@@ -54,7 +54,7 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
-    unconnected = unconnected_from(unconnected_gradients)
+    unconnected = as_unconnected_gradients(unconnected_gradients)
     slices = target if isinstance(target, IndexedSlices) else None
     target = _single(target if slices is None else slices.values, "jacobian")
     held, pack = flat(sources, "source")
@@ -72,7 +72,7 @@ def jacobian(
     shape = target._spec.shape
     found = [result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)]
     if slices is not None:
-        found = [g if g is None else indexed_slices.of_whole(g, slices) for g in found]
+        found = [g if g is None else indexed_slices.scatter_rows(g, slices) for g in found]
     return pack(found)
 
 
@@ -99,7 +99,7 @@ def batch_jacobian(
     array([[6., 0.],
            [0., 8.]], dtype=float32)
     """
-    unconnected_from(unconnected_gradients)
+    as_unconnected_gradients(unconnected_gradients)
     target, source = (_single(x, "batch_jacobian") for x in (target, source))
     shapes = target._spec.shape, source._spec.shape
     for shape in shapes:
@@ -165,7 +165,7 @@ def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
     """
     target = _scalar(_single(target, "hvp"), "hvp")
     held, pack = flat(sources, "source")
-    weights = weights_for(vectors, sources, len(held))
+    weights = output_gradients_per_target(vectors, sources, len(held))
     tape = self._continued(sys._getframe(1))
     first = jacobians.first(tape, target, held)
     pairs = [(g, w) for g, w in zip(first, weights, strict=True) if g is not None]
@@ -192,10 +192,10 @@ def jvp(
     >>> tape.jvp(y, x, tf.constant([1.0, 10.0])).numpy()
     array([ 2., 40.], dtype=float32)
     """
-    unconnected = unconnected_from(unconnected_gradients)
+    unconnected = as_unconnected_gradients(unconnected_gradients)
     targets, pack = flat(target, "target")
     held, _ = flat(sources, "source")
-    weights = weights_for(tangents, sources, len(held))
+    weights = output_gradients_per_target(tangents, sources, len(held))
     recorded = self._snapshot(sys._getframe(1), "jvp")
     moving = [y for y in targets if y._spec.dtype in dtypes.INEXACT]
     zeros = [Tensor(np.zeros(y._spec.shape, y._spec.dtype)) for y in moving]

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import indexed_slices
-from retrograde.core.batching import Batched, batching, of_all
+from retrograde.core.batching import Batched, batching, examples_of
 from retrograde.core.plans import Plan
-from retrograde.core.rules import ARRAY, Spec, passed_on, what_is_read
+from retrograde.core.rules import ARRAY, Spec, identity_rule, values_read
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.derivatives.jacobian import nested, pull, pull_and_note
@@ -115,7 +115,7 @@ class _WayForward:
         """All coefficients at once, by the rules turned round."""
         rules = dict(plan.rules)
         places = [i for i, s in enumerate(inputs) if s is not None]
-        if plan.joint is None and all(rules.get(i) is passed_on for i in places):
+        if plan.joint is None and all(rules.get(i) is identity_rule for i in places):
             return [[_sum(column) for column in zip(*(inputs[i] for i in places), strict=True)]]
         orders = [k for k in range(self._order) if any(inputs[i][k] is not None for i in places)]
         zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in specs]
@@ -133,7 +133,7 @@ class _WayForward:
             there = TapeSnapshot(tape._entries, tape._roots, self._on_tensors)
             found = pull(there, targets, seeds, zeros)
             broadcast_to = shaping.broadcast_to
-            whole = [None if y is None else of_all(y, level, broadcast_to) for y in found]
+            whole = [None if y is None else examples_of(y, level, broadcast_to) for y in found]
         return [None if y is None else self._spread(y, orders) for y in whole]
 
     def _spread(self, y: Any, orders: list[int]) -> Series:
@@ -145,9 +145,9 @@ def _is_linear(plan: Plan, inputs: list) -> bool:
     """Whether no rule for what moves reads anything that moves: the derivative is constant then."""
     moves = [s is not None for s in inputs]
     rules = [rule for i, rule in plan.rules if moves[i]]
-    reads = [what_is_read(rule, len(inputs), skip=1) for rule in rules]
+    reads = [values_read(rule, len(inputs), skip=1) for rule in rules]
     if plan.joint is not None:
-        reads = [what_is_read(plan.joint, len(inputs), skip=2)]
+        reads = [values_read(plan.joint, len(inputs), skip=2)]
     return not any(
         of_y == ARRAY or any(m and r == ARRAY for m, r in zip(moves, of_inputs, strict=True))
         for of_y, *of_inputs in reads
@@ -160,7 +160,7 @@ def _pulled(plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict) ->
     else:
         needed = tuple([i in places for i in range(len(plan.connected))])
         results = list(enumerate(plan.joint(needed, g, *saved, **attrs)))
-    return [(i, indexed_slices.whole(x)) for i, x in results if x is not None]
+    return [(i, indexed_slices.as_dense(x)) for i, x in results if x is not None]
 
 
 def _stacked(coefficients: list, like: Tensor) -> Any:

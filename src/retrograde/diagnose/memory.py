@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.backward import Cotangents, depending_on
-from retrograde.core.recorders import alone
+from retrograde.core.recorders import isolate
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.array_owners import exclusively_owned
@@ -117,7 +117,7 @@ def _peak(
     cotangents = Cotangents(on_tensors=False)
     for x in targets:
         cotangents.deposit(x._id, seed(x, None, on_tensors=False))
-    with alone():
+    with isolate():
         step_by_step(list(entries), cotangents, wanted, depending_on(wanted, entries), update_peak)
     return peak
 

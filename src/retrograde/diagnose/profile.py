@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.backward import Cotangents, backward_pass, depending_on
-from retrograde.core.recorders import alone, thread
+from retrograde.core.recorders import isolate, thread
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
 from retrograde.diagnose.rendering import Report, format_place, format_table
@@ -41,7 +41,7 @@ def profile(tape: Any, target: Any, sources: Any = None, repeats: int = 3) -> Pr
     values = values_of(tape, calls, targets)
     wanted = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
     places = tape._places or {}
-    with alone():
+    with isolate():
         forward = [_forward_time(call, values, repeats) for call in calls]
         backward = _backward_times(calls, targets, wanted, repeats)
     return Profile(

@@ -11,8 +11,8 @@ import numpy as np
 
 from retrograde.core import indexed_slices
 from retrograde.core.namespaces import namespace_of
-from retrograde.core.recorders import alone, thread
-from retrograde.core.rules import passed_on
+from retrograde.core.recorders import isolate, thread
+from retrograde.core.rules import identity_rule
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
 from retrograde.diagnose.finite_differences import (
@@ -54,7 +54,7 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
     values = values_of(tape, calls, targets)
     places = tape._places or {}
     checked, skipped, nondifferentiable = 0, [], []
-    with alone(), np.errstate(all="ignore"):
+    with isolate(), np.errstate(all="ignore"):
         for call in calls:
             trial = _trial(call, values)
             place = places.get(call.outputs[0])
@@ -278,10 +278,10 @@ def _pulled(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[i
         pulled = {i: x for i, x in enumerate(found) if plan.connected[i] and x is not None}
     else:
         pulled = {
-            i: g if rule is passed_on else run(rule, g, y, *inputs, **call.attrs)
+            i: g if rule is identity_rule else run(rule, g, y, *inputs, **call.attrs)
             for i, rule in plan.rules
         }
-    return {i: indexed_slices.whole(x) for i, x in pulled.items()}
+    return {i: indexed_slices.as_dense(x) for i, x in pulled.items()}
 
 
 # Trials of custom_gradient
@@ -371,5 +371,5 @@ class _CustomCall:
 def _array(g: Any) -> Any:
     if g is None:
         return None
-    held = tensor_or_variable(indexed_slices.whole(g))
+    held = tensor_or_variable(indexed_slices.as_dense(g))
     return np.asarray(g if held is None else held._array)

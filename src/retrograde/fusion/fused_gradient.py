@@ -64,4 +64,4 @@ def _can_wait(entries: list[tuple], most: int) -> bool:
     if _CALLS_OF_A_RULE * len(entries) > most:
         return False
     primitives = [plan.primitive for plan, _, _, _, _ in entries]
-    return all([p is not None and p.put_off is not None for p in primitives])
+    return all([p is not None and p.defer is not None for p in primitives])

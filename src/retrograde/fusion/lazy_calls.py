@@ -43,12 +43,12 @@ _own = _Own()
 
 def may_wait(primitive: Primitive) -> None:
     """Lets calls of an elementwise primitive wait."""
-    primitive.put_off = functools.partial(_elementwise, primitive)
+    primitive.defer = functools.partial(_elementwise, primitive)
 
 
 def may_wait_as_total(primitive: Primitive) -> None:
     """Lets a sum or mean of all elements of something that waits wait, too."""
-    primitive.put_off = functools.partial(_total, primitive)
+    primitive.defer = functools.partial(_total, primitive)
 
 
 def _elementwise(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:

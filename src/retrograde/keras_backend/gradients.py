@@ -6,7 +6,7 @@ import warnings
 
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
-from retrograde.core.indexed_slices import whole
+from retrograde.core.indexed_slices import as_dense
 from retrograde.diagnose.missing_gradients.explain import reasons_for
 
 
@@ -18,7 +18,7 @@ def patch_optimizers():
 def _wrap_filter(filter_empty):
     @functools.wraps(filter_empty)
     def filter_gradients(self, grads, vars):
-        grads, vars = [whole(g) for g in grads], list(vars)
+        grads, vars = [as_dense(g) for g in grads], list(vars)
         missing = [v for g, v in zip(grads, vars, strict=True) if g is None]
         if not missing:
             return filter_empty(self, grads, vars)

@@ -12,7 +12,7 @@ from keras.src.saving import serialization_lib
 from keras.src.utils import rng_utils
 
 import retrograde
-from retrograde.core.indexed_slices import whole
+from retrograde.core.indexed_slices import as_dense
 from retrograde.keras_backend import gradients, saving
 from retrograde.summary import _events
 
@@ -69,7 +69,7 @@ def get_unscaled_gradients(self, grads):
     """
     self._has_unscaled = True
     scale = _scale(self)
-    return [None if g is None else ops.divide(whole(g), scale) for g in grads]
+    return [None if g is None else ops.divide(as_dense(g), scale) for g in grads]
 
 
 def _wrap_apply(apply):
@@ -79,7 +79,7 @@ def _wrap_apply(apply):
         if getattr(self, "_has_unscaled", False):
             self._has_unscaled = False
             scale = _scale(self)
-            grads = [None if g is None else ops.multiply(whole(g), scale) for g in grads]
+            grads = [None if g is None else ops.multiply(as_dense(g), scale) for g in grads]
         return apply(self, grads, trainable_variables)
 
     return apply_unscaled

@@ -11,7 +11,7 @@ from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 
 from retrograde.core import namespaces
-from retrograde.core.recorders import listening
+from retrograde.core.recorders import use_recorders
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import numpy_dtype
 
@@ -29,8 +29,8 @@ def compute_output_spec(fn, *args, **kwargs):
     """Returns the result of `fn` with a `KerasTensor` for each tensor."""
     # `tf.function`s must not be traced here: neither the inputs nor the weights are real. In this
     # mode they run their Python code.
-    no_tracing = namespaces.expecting_batches()
-    with StatelessScope(), SymbolicScope(), listening([]), no_tracing:
+    no_tracing = namespaces.allow_batches()
+    with StatelessScope(), SymbolicScope(), use_recorders([]), no_tracing:
         for attempt, sizes in enumerate(_SIZES):
             try:
                 return _run_twice(fn, args, kwargs, sizes)
@@ -101,7 +101,7 @@ def _abstract(run, shapes, dtypes):
         return [x._array for x in tree.flatten(structure) if isinstance(x, Tensor)]
 
     inputs = [jax.ShapeDtypeStruct(*pair) for pair in zip(shapes, dtypes, strict=True)]
-    with namespaces.visiting(), jax.enable_x64(True):
+    with namespaces.temporary_foreign_arrays(), jax.enable_x64(True):
         specs = iter(jax.eval_shape(traced, *inputs))
     return tree.map_structure(lambda x: next(specs) if isinstance(x, Tensor) else x, structure)
 

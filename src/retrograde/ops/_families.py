@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.rules import ARRAY, SHAPE, UNREAD, passed_on, what_is_read
+from retrograde.core.rules import ARRAY, SHAPE, UNREAD, identity_rule, values_read
 from retrograde.fusion import blocks
 from retrograde.fusion.lazy_calls import may_wait
 from retrograde.fusion.output_arguments import COSTLY, on_many
@@ -61,10 +61,10 @@ def elementwise(
 
 def _rule(partial, num_inputs, holomorphic, costly):
     """The partial, with conjugates and blocks as the family needs them."""
-    if partial is None or partial is passed_on:
+    if partial is None or partial is identity_rule:
         return partial
     reads = [
-        ARRAY if read == ARRAY else UNREAD for read in what_is_read(partial, num_inputs, skip=1)
+        ARRAY if read == ARRAY else UNREAD for read in values_read(partial, num_inputs, skip=1)
     ]
 
     def conjugated(g, *values, **attrs):
@@ -118,10 +118,10 @@ def _summed(rule, position, num_inputs):
 
     def summed(g, *values, **attrs):
         shape = values[1 + position].shape
-        result = g if rule is passed_on else rule(g, *values, **attrs)
+        result = g if rule is identity_rule else rule(g, *values, **attrs)
         return result if result.shape == shape else sum_to(result, shape=tuple(shape))
 
-    summed.reads = [UNREAD] * (1 + num_inputs) if rule is passed_on else list(rule.reads)
+    summed.reads = [UNREAD] * (1 + num_inputs) if rule is identity_rule else list(rule.reads)
     summed.reads[1 + position] = max(SHAPE, summed.reads[1 + position])
     return summed
 

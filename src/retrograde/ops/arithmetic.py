@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from retrograde.core.rules import passed_on
+from retrograde.core.rules import identity_rule
 from retrograde.fusion.output_arguments import Writes, has_bits, is_float
 from retrograde.ops._arrays import FEW, chosen_where, kept_where, over, zero
 from retrograde.ops._families import conj, elementwise
@@ -20,8 +20,8 @@ from retrograde.values.thresholds import MANY
 add = elementwise(
     "add",
     "add",
-    passed_on,
-    passed_on,
+    identity_rule,
+    identity_rule,
     holomorphic=False,
     linear=True,
 )
@@ -38,7 +38,7 @@ add.on_strings = _joined
 subtract = elementwise(
     "subtract",
     "subtract",
-    passed_on,
+    identity_rule,
     lambda g, _y, _x1, _x2: -g,
     holomorphic=False,
     linear=True,
@@ -174,14 +174,14 @@ truncate_divide = elementwise(
 mod = elementwise(
     "mod",
     _mod_kernel,
-    passed_on,
+    identity_rule,
     lambda g, _y, x1, x2: -guarded(g, floor_divide(x1, x2)),
     accepts=dtypes.REAL,
 )
 truncate_mod = elementwise(
     "truncate_mod",
     lambda xp, x1, x2: (_refuse_zero(xp, x1, x2), xp.fmod(x1, x2))[1],
-    passed_on,
+    identity_rule,
     lambda g, _y, x1, x2: -guarded(g, truncate_divide(x1, x2)),
     accepts=dtypes.REAL,
 )

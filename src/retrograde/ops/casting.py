@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.rules import passed_on
+from retrograde.core.rules import identity_rule
 from retrograde.fusion.output_arguments import Writes
 from retrograde.ops._families import elementwise
 from retrograde.values import dtypes
@@ -51,7 +51,7 @@ def to_dtype(x, dtype):
 identity = elementwise(
     "identity",
     lambda _, x: x,
-    passed_on,
+    identity_rule,
     accepts=dtypes.ANY,
     holomorphic=False,
     linear=True,

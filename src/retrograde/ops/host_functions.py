@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.host_callbacks import NUMPY_CALL, Host, Recipe, perform
-from retrograde.core.recorders import alone, escape, thread
+from retrograde.core.host_callbacks import NUMPY_CALL, CallbackDescription, HostCallback, call_host
+from retrograde.core.recorders import escape, isolate, thread
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import exhausted, is_out_of_memory
 
-HOST_BUILDERS: dict[str, Callable[[Callable, Any], Host]] = {}
-REGISTERED_FUNCTIONS: dict[str, Callable] = {}  # functions of this library that a recipe may name
+HOST_BUILDERS: dict[str, Callable[[Callable, Any], HostCallback]] = {}
+REGISTERED_FUNCTIONS: dict[
+    str, Callable
+] = {}  # functions of this library that a description may name
 
 
 def register_function(function: Callable) -> Callable:
@@ -26,7 +28,7 @@ def register_function(function: Callable) -> Callable:
 
 
 def registered_name(function: Callable) -> str:
-    """The name by which a recipe knows `function`."""
+    """The name by which a description knows `function`."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
@@ -59,10 +61,10 @@ def call_on_each_replay(
         shapes = [None if x is None else (x.shape, x.dtype.str) for x in answer.arrays]
         return object_array(f"{shapes} {answer.meaning}".encode()), object_array(answer)
 
-    description, box = perform(Host(name, described, pure=False, outputs=True), inputs)
+    description, box = call_host(HostCallback(name, described, pure=False, outputs=True), inputs)
     np.asarray(description)  # is heard, and so becomes a guard
     arrays = box._array.item().arrays
-    parts = iter(perform(Host("parts", _parts, pure=True, outputs=True), (box,)))
+    parts = iter(call_host(HostCallback("parts", _parts, pure=True, outputs=True), (box,)))
     return [None if x is None else next(parts) for x in arrays], box
 
 
@@ -85,7 +87,7 @@ def host_function(function: Callable | None = None, *, dynamic_shapes: bool = Fa
     @functools.wraps(function)
     def operation(*args: Any, **kwargs: Any) -> Any:
         try:
-            if thread.recorders.recording is None:
+            if thread.recorders.tracer is None:
                 return function(*args, **kwargs)
             return _recorded(function, (args, kwargs), dynamic_shapes)
         except (MemoryError, ValueError) as error:
@@ -106,7 +108,7 @@ def _recorded(function: Callable, given: tuple[tuple, dict], dynamic_shapes: boo
     call = _Call(function, nest.pack(given, leaves), [held is not None for held in holders])
     y = call([x._array for x in tensors])
     host = _host(call, dynamic_shapes)
-    outputs = thread.recorders.recording.perform(host, tensors, _arrays_in(y, dynamic_shapes))
+    outputs = thread.recorders.tracer.record_host(host, tensors, _arrays_in(y, dynamic_shapes))
     if dynamic_shapes:
         shapes, *outputs = outputs
         escape(shapes, "shape")  # and so becomes a guard
@@ -140,7 +142,7 @@ class _Call:
         tensors = [Tensor(np.asarray(array)) for array in arrays]
         if not thread.recorders:
             return self._called(tensors)
-        with alone():
+        with isolate():
             return self._called(tensors)
 
     def _called(self, tensors: list[Tensor]) -> Any:
@@ -170,16 +172,18 @@ def _direct_arguments(args: tuple, is_tensor: list) -> list[int] | None:
     return None if any(flags) else found
 
 
-def _host(call: _Call, dynamic_shapes: bool) -> Host:
+def _host(call: _Call, dynamic_shapes: bool) -> HostCallback:
     def run(*arrays: Any) -> tuple:
         return _arrays_in(call(arrays), dynamic_shapes)
 
     name, values = registered_name(call.function), (call.given, call.is_tensor, dynamic_shapes)
-    recipe = Recipe("host_function", name, values)
-    return Host(call.function.__name__.strip("_"), run, pure=True, outputs=True, recipe=recipe)
+    description = CallbackDescription("host_function", name, values)
+    return HostCallback(
+        call.function.__name__.strip("_"), run, pure=True, outputs=True, description=description
+    )
 
 
-def _made_again(function: Callable, values: tuple) -> Host:
+def _made_again(function: Callable, values: tuple) -> HostCallback:
     given, is_tensor, dynamic_shapes = values
     return _host(_Call(function, given, is_tensor), dynamic_shapes)
 

@@ -103,7 +103,7 @@ expm = of_matrices("expm", _expm_kernel, vjps=(_of_blocks(lambda: expm),))
 
 
 def _one_by_one(f):
-    def of_all(x):
+    def examples_of(x):
         y = np.full(x.shape, np.nan, x.dtype)
         with warnings.catch_warnings():  # they speak of singular matrices
             warnings.simplefilter("ignore")
@@ -112,7 +112,7 @@ def _one_by_one(f):
                     y[place] = f(x[place])
         return y
 
-    return lambda xp, x: on_host(xp, of_all, Spec(x.shape, x.dtype), x)
+    return lambda xp, x: on_host(xp, examples_of, Spec(x.shape, x.dtype), x)
 
 
 def _logm(x):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.batching import Level, mapped
-from retrograde.core.host_callbacks import Host, Recipe, perform
+from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import thread
 from retrograde.ops.host_functions import HOST_BUILDERS, register_function, registered_name
 from retrograde.values.arguments import as_int
@@ -137,17 +137,18 @@ if hasattr(os, "register_at_fork"):
 
 def draw_key(seed: int | None = None) -> Draw:
     """The key and counter of the next draw. Draws with a `seed` of their own count apart."""
-    recording = thread.recorders.recording
-    if recording is None:
+    if thread.recorders.tracer is None:
         return _next(seed)
-    words = perform(_drawing(_next, seed))
+    words = call_host(_drawing(_next, seed))
     return Draw.from_words(words._array)._replace(levels=mapped(), words=words)
 
 
-def _drawing(function: Callable, seed: int | None) -> Host:
+def _drawing(function: Callable, seed: int | None) -> HostCallback:
     """What takes the next place of a stream, in each call of a function."""
-    recipe = Recipe("draw", registered_name(function), seed)
-    return Host("draw", lambda: function(seed).as_words(), pure=False, draws=True, recipe=recipe)
+    description = CallbackDescription("draw", registered_name(function), seed)
+    return HostCallback(
+        "draw", lambda: function(seed).as_words(), pure=False, draws=True, description=description
+    )
 
 
 HOST_BUILDERS["draw"] = _drawing

@@ -24,7 +24,7 @@ def get_item(x: Tensor, key: Any) -> Tensor:
     mask = _boolean(key)
     if mask is not None:
         return boolean_mask(x, mask)
-    if thread.recorders.recording is not None:
+    if thread.recorders.tracer is not None:
         x, key = _moved(x, key)
     where, shape = resolve(x._spec.shape, key)
     y = take_slice(x, where=where)

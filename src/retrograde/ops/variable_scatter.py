@@ -82,7 +82,7 @@ def batch_scatter_update(
     self, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
     """Replaces rows within each batch: `v[b, indices[b, i]] = values[b, i]`."""
-    if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
+    if thread.recorders.tracer is not None and isinstance(sparse_delta, IndexedSlices):
         return self._recorded(
             lambda v, x, i: batch_scatter_update(v, IndexedSlices(x, i)),
             "scatter",
@@ -136,7 +136,7 @@ def _slices(self: Variable, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scatter(self: Variable, write_at: Callable, sparse_delta: Any) -> Variable:
-    if thread.recorders.recording is not None and isinstance(sparse_delta, IndexedSlices):
+    if thread.recorders.tracer is not None and isinstance(sparse_delta, IndexedSlices):
         return self._recorded(
             lambda v, x, i: _scatter(v, write_at, IndexedSlices(x, i)),
             "scatter",
@@ -149,7 +149,7 @@ def _scatter(self: Variable, write_at: Callable, sparse_delta: Any) -> Variable:
 
 
 def _scatter_nd(self: Variable, write_at: Callable, indices: Any, updates: Any) -> Variable:
-    if thread.recorders.recording is not None:
+    if thread.recorders.tracer is not None:
         return self._recorded(
             lambda v, i, x: _scatter_nd(v, write_at, i, x), "scatter", indices, updates
         )

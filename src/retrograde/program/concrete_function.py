@@ -152,7 +152,7 @@ class VariableSpec:
         return f"Variable(shape={tuple(self.shape)}, dtype={self.dtype})"
 
 
-def with_dummies(value: Any, zeros: Callable | None = None) -> Any:
+def with_dummy_tensors(value: Any, zeros: Callable | None = None) -> Any:
     """`value` with tensors in place of specs: `zeros(shape, dtype)`, or zeros in memory."""
     if isinstance(value, TensorSpec):
         sizes = value.shape.as_list() if value.shape.rank is not None else []
@@ -161,7 +161,9 @@ def with_dummies(value: Any, zeros: Callable | None = None) -> Any:
     if isinstance(value, TypeSpec):
         raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
     if nest.is_nested(value):
-        return nest.rebuild(value, [with_dummies(child, zeros) for child in nest.children(value)])
+        return nest.rebuild(
+            value, [with_dummy_tensors(child, zeros) for child in nest.children(value)]
+        )
     return value
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from retrograde.core import floating_point_flags, namespaces
 from retrograde.core.batching import innermost
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
 from retrograde.core.program import Call, CustomGradient, Program, ReadVariable, needed
-from retrograde.core.recorders import Recorder, alone, notify, thread
+from retrograde.core.recorders import Recorder, isolate, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.program.device_tensors import on_device
@@ -20,7 +20,7 @@ from retrograde.program.executable import Executable
 from retrograde.program.interpreter import Divergence, interpret
 from retrograde.program.loop_rerolling import Loop, reroll
 from retrograde.program.simplification import Merged, Reduced, merge, without_cotangents
-from retrograde.program.tracing import Log, Origin, Tracer, may_read_variables
+from retrograde.program.tracing import CallbackLog, Origin, Tracer, may_read_variables
 from retrograde.values import dtypes
 from retrograde.values.thresholds import LOOP_RESIDUALS as _MOST_RESIDUALS_FROM_LOOPS
 
@@ -43,7 +43,7 @@ class DifferentiableProgram:
         self._is_one_call = not any(map(_must_be_interpreted, tracer.steps))
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
-    def __call__(self, tensors: list[Tensor], log: Log | None) -> Any:
+    def __call__(self, tensors: list[Tensor], log: CallbackLog | None) -> Any:
         """Returns results and new values of variables as tensors; or the guard that failed."""
         recorders = thread.recorders
         is_one_call = self._is_one_call and all(isinstance(r, GradientTape) for r in recorders)
@@ -60,7 +60,7 @@ class DifferentiableProgram:
                 log.rewind()
         return derivative.call(tensors, recorders, log)
 
-    def interpreted(self, tensors: list[Tensor], log: Log | None) -> Any:
+    def interpreted(self, tensors: list[Tensor], log: CallbackLog | None) -> Any:
         """Does the same as a call in which every recorder observes every operation."""
         values = self.constants | dict(zip(self.arguments, tensors, strict=True))
         interpreted = interpret(self.tracer, self.tracer.steps, values, log)
@@ -132,7 +132,7 @@ class Derivative:
         reached: list[bool],
         cotangents: list[int],
         gradients: list[Any],
-        hosted: set[int],
+        host_results: set[int],
         unmerged: list[Any],
     ) -> None:
         same, (_, _, start) = merged.same, merged.starts
@@ -149,9 +149,9 @@ class Derivative:
         self.outputs = list(dict.fromkeys(n for g in self._gradients for n in _numbers(g)))
         self._reached = reached
         self._results = [same.get(n, n) for n in program.results]
-        self._find_hosted(hosted, same)
+        self._find_host_results(host_results, same)
         self._partition(merged, start)
-        out = [*self._results, *self._residuals, *self.hosted]
+        out = [*self._results, *self._residuals, *self.host_results]
         steps = needed(merged.steps[:start], {*out, *merged.writes.values()})
         self._forward = Executable(
             Program(steps, tracer.specs, self.constants, self.arguments, out, merged.writes),
@@ -164,14 +164,14 @@ class Derivative:
                 tracer.origins[n] = origin._replace(of=same[origin.of])
         self._primitive = _FunctionPrimitive(self)
 
-    def _find_hosted(self, hosted: set[int], same: dict[int, int]) -> None:
+    def _find_host_results(self, host_results: set[int], same: dict[int, int]) -> None:
         """Finds the outputs of host callbacks that the backward pass may read."""
-        constants = {n: self.constants.get(same.get(n, n)) for n in hosted}
+        constants = {n: self.constants.get(same.get(n, n)) for n in host_results}
         self.folded = {n: Tensor(x) for n, x in constants.items() if x is not None}
         if not self.unmerged:
             read = {n for call in self.calls for n in call.inputs}
-            hosted = hosted & (read | set(self._results) | set(self.outputs))
-        self.hosted = sorted(hosted - self.folded.keys())
+            host_results = host_results & (read | set(self._results) | set(self.outputs))
+        self.host_results = sorted(host_results - self.folded.keys())
 
     def _partition(self, merged: Merged, start: int) -> None:
         """Finds the steps of the backward pass, and the residuals that it reads."""
@@ -182,10 +182,10 @@ class Derivative:
         self.given = self._residuals
         specs = self.tracer.specs
         if self.compiles and _are_from_loops(self._residuals, merged.steps[:start], specs):
-            self._residuals, self.given = [], [*self.arguments, *self.hosted]
+            self._residuals, self.given = [], [*self.arguments, *self.host_results]
             self.backward_steps = needed(self.calls, self.outputs)
 
-    def call(self, tensors: list[Tensor], tapes: list[Recorder], log: Log | None) -> Any:
+    def call(self, tensors: list[Tensor], tapes: list[Recorder], log: CallbackLog | None) -> Any:
         """Returns results and new values of variables, and records one call on `tapes`."""
         outcome = self._forward.run(tensors, log)
         if type(outcome) is Divergence:
@@ -196,7 +196,7 @@ class Derivative:
         results = made[:count]
         y = tuple([x for x, reached in zip(results, self._reached, strict=True) if reached])
         if y:
-            kept = dict(zip((*self._residuals, *self.hosted), made[count:], strict=True))
+            kept = dict(zip((*self._residuals, *self.host_results), made[count:], strict=True))
             kept |= zip(self.arguments, tensors, strict=True)
             notify(list(tapes), self._primitive, tuple(tensors), {"kept": kept}, y)
         places = self._forward.program.writes
@@ -259,7 +259,7 @@ class _Backward:
         """Returns the cotangents of the arguments, by their numbers."""
         derivative = self._derivative
         if thread.recorders:
-            arguments = [*derivative.arguments, *derivative.hosted]
+            arguments = [*derivative.arguments, *derivative.host_results]
             if self._differentiable is None:
                 self._differentiable = self._as_differentiable([*arguments, *self._cotangents])
             found, _ = self._differentiable([*[kept[n] for n in arguments], *cotangents], None)
@@ -300,7 +300,7 @@ class _Backward:
 
 def _primitive_calls(steps: list) -> list[Call]:
     """Returns the calls of primitives among `steps`."""
-    return [s for s in steps if type(s) is Call and type(s.primitive) is not Host]
+    return [s for s in steps if type(s) is Call and type(s.primitive) is not HostCallback]
 
 
 def _with_custom_gradients(steps: list) -> list:
@@ -310,7 +310,7 @@ def _with_custom_gradients(steps: list) -> list:
     return [
         s
         for s in steps
-        if type(s) is CustomGradient or (type(s) is Call and type(s.primitive) is not Host)
+        if type(s) is CustomGradient or (type(s) is Call and type(s.primitive) is not HostCallback)
     ]
 
 
@@ -341,7 +341,10 @@ def _packed(g: Any, found: dict[int, Tensor]) -> Any:
 
 
 def _trace_derivative(
-    program: DifferentiableProgram, wanted: tuple[bool, ...], tensors: list[Tensor], log: Log | None
+    program: DifferentiableProgram,
+    wanted: tuple[bool, ...],
+    tensors: list[Tensor],
+    log: CallbackLog | None,
 ) -> Derivative | Divergence:
     """Interprets a program under a tape, and traces that and the backward pass.
 
@@ -352,14 +355,14 @@ def _trace_derivative(
     values = dict(zip(program.arguments, handles, strict=True))
     tracer = program.tracer.continued(values)
     tracer.constants = dict(program.constants)
-    hosted: set[int] = set()
+    host_results: set[int] = set()
 
     def on_host_call(call: Call, outputs: tuple) -> None:
-        tracer.know(dict(zip(call.outputs, outputs, strict=True)))
-        hosted.update(call.outputs)
+        tracer.identify(dict(zip(call.outputs, outputs, strict=True)))
+        host_results.update(call.outputs)
 
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
-    with alone(tracer):
+    with isolate(tracer):
         sources = [x for x, w in zip(handles, wanted, strict=True) if w]
         steps = program.tracer.steps
         with tape:
@@ -379,7 +382,9 @@ def _trace_derivative(
     merged = merge(tracer.constants, steps, forward, tracer.steps)
     cotangents = list(range(first, first + len(ones)))
     unmerged = [*forward, *tracer.steps]
-    return Derivative(program, tracer, merged, reached, cotangents, gradients, hosted, unmerged)
+    return Derivative(
+        program, tracer, merged, reached, cotangents, gradients, host_results, unmerged
+    )
 
 
 def _number_of(g: Any, tracer: Tracer) -> Any:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Program
 from retrograde.core.recorders import thread
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.numpy_codegen import ReplayWriter
-from retrograde.program.tracing import Log
+from retrograde.program.tracing import CallbackLog
 from retrograde.program.xla import CompiledProgram, can_compile
 
 
@@ -35,7 +35,7 @@ class Executable:
         self.program = program
         self.uncompiled = can_compile(program) if compiles else None
         self.compiles = compiles and self.uncompiled is None
-        self.calls_python = any(type(call.primitive) is Host for call in program.calls)
+        self.calls_python = any(type(call.primitive) is HostCallback for call in program.calls)
         self.seconds = 0.0  # that code generation or compilation took
         self._variables = variables
         self._first_values = first_values
@@ -75,7 +75,7 @@ class Executable:
         return self.compiled().donated_inputs if self.compiles else {}
 
     def run(
-        self, tensors: Sequence[Any], log: Log | None, donation: Donation | None = None
+        self, tensors: Sequence[Any], log: CallbackLog | None, donation: Donation | None = None
     ) -> tuple | Divergence:
         """Returns the arrays of the results and of the writes; see `CompiledProgram.run`."""
         if self.compiles:

@@ -62,7 +62,7 @@ def make_fast_call(
     return writer.define("call", "call")
 
 
-def _look_at(place: int) -> list[str]:
+def _read_lines(place: int) -> list[str]:
     """Returns lines that name the tensor of a variable `t`."""
     return [
         f"t{place:d} = v{place:d}._tensor",
@@ -92,7 +92,7 @@ def _replayed(
     writes = "".join(f"u{place:d}, " for place in written)
     arrays = "".join(f"b{i}, " for i in range(len(arguments)))
     arrays += "".join(f"t{place:d}._array, " for place in read)
-    lines = [line for place in read for line in _look_at(place)]
+    lines = [line for place in read for line in _read_lines(place)]
     lines.append(f"({results}), ({writes}) = thread.recorders.quietly(replay, {arrays}None)")
     for i in range(count):
         lines += [f"y{i} = new(Tensor)", f"y{i}._array = r{i}", f"y{i}._id = next_id()"]
@@ -149,7 +149,7 @@ def _compiled(
     variables = program.arguments[len(arguments) :]
     for place, n in zip(read, variables, strict=True):
         if n in compiled.parameters:
-            lines += [*_look_at(place), f"{names[n]} = device_array(t{place:d})"]
+            lines += [*_read_lines(place), f"{names[n]} = device_array(t{place:d})"]
     given = "".join(f"{names[n]}, " for n in compiled.parameters)
     given += "*large, " if compiled.large else ""
     call = f"program({given})" if donation is None else f"donation.run(program, ({given}))"

@@ -13,11 +13,11 @@ from typing import Any
 from retrograde.core import namespaces
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.program import Guard, Program
-from retrograde.core.recorders import Recorder, Recorders, alone, thread
+from retrograde.core.recorders import Recorder, Recorders, isolate, thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable_cell import commit
 from retrograde.ops import random_state
-from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummies
+from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummy_tensors
 from retrograde.program.device_tensors import required_jax, spec_of_argument
 from retrograde.program.interpreter import Divergence
 from retrograde.program.signature import Parameters, describe, fitted, reaches, with_inputs
@@ -32,20 +32,22 @@ from retrograde.program.symbolic_sizes import (
 )
 from retrograde.program.trace_history import HistoryEntry, TraceSummary, readable
 from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
-from retrograde.program.tracing import Log, Tracer, restore
+from retrograde.program.tracing import CallbackLog, Tracer, restore
 from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.settings import settings
 from retrograde.values.source_location import caller_location
 
-_NOBODY = Recorder()  # observes everything and does nothing
+_OBSERVER = Recorder()  # observes everything and does nothing
 
 _WARNED_COUNTS = {10 << i for i in range(30)}  # traces after which retracing is reported
 
 _COMPARED = 3  # replays of each trace that a strict function compares
 
-_PATIENCE = 16  # traces of one signature, after which guards are assumed to fail always
+_MOST_TRACES_PER_SIGNATURE = (
+    16  # traces of one signature, after which guards are assumed to fail always
+)
 
 _TRACE_LIMIT = 256  # traces that a function keeps, 6 to 16 kB each for a small one
 
@@ -103,7 +105,7 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
-        foreign = namespaces.foreign and namespaces.batches_are_expected()
+        foreign = namespaces.foreign and namespaces.batches_are_allowed()
         if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
             try:
                 outcome = self._latest(*args)
@@ -120,17 +122,17 @@ class Function:
     def _call(self, recorders: Recorders, args: tuple, kwargs: dict) -> Any:
         if self._jit_compile:
             required_jax()
-        if recorders.recording is not None or settings["run_functions_eagerly"]:
+        if recorders.tracer is not None or settings["run_functions_eagerly"]:
             return self.python_function(*args, **kwargs)
-        if namespaces.foreign and namespaces.batches_are_expected():
+        if namespaces.foreign and namespaces.batches_are_allowed():
             return self.python_function(*args, **kwargs)
-        args, kwargs, key, inputs, variables = self._arranged(args, kwargs)
+        args, kwargs, key, inputs, variables = self._canonicalize(args, kwargs)
         traces = self._signatures.get(key)
         if traces is None:
             traces = self._signatures.setdefault(key, SignatureTraces())
         if traces.eager:
             return self.python_function(*args, **kwargs)
-        log = Log()
+        log = CallbackLog()
         trace = traces.first(variables)
         while trace is not None:
             if self._strict and trace.replays < _COMPARED and not recorders:
@@ -158,15 +160,17 @@ class Function:
         if fast_call is not None:
             self._fast_calls[tuple(trace.argument_specs())] = fast_call
 
-    def _replay(self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+    def _replay(
+        self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: CallbackLog
+    ) -> Any:
         if thread.recorders:
-            return _undone_if_it_fails(trace.call, inputs, variables, log)
+            return _undo_on_error(trace.call, inputs, variables, log)
         try:
             return trace.run(inputs, variables, log)
         except Exception as error:
             log.rewind()
-            with alone(_NOBODY):  # raises the error of the operation that failed
-                _undone_if_it_fails(trace.call, inputs, variables, log)
+            with isolate(_OBSERVER):  # raises the error of the operation that failed
+                _undo_on_error(trace.call, inputs, variables, log)
             if is_out_of_memory(error):
                 raise exhausted(error, self._name) from None
             raise
@@ -178,7 +182,7 @@ class Function:
         kwargs: dict,
         inputs: list[Tensor],
         variables: list[Any],
-        log: Log,
+        log: CallbackLog,
     ) -> Any:
         """Returns the outcome of a replay, which must equal the result of the Python function."""
         if trace.has_effects():
@@ -191,7 +195,7 @@ class Function:
         replayed, drawn = [v._current() for v in concerned], random_state.state()
         commit(concerned, before)
         random_state.restore(state)
-        with alone():
+        with isolate():
             expected = self.python_function(*args, **kwargs)
         try:
             eager = [v._current() for v in concerned]
@@ -205,7 +209,7 @@ class Function:
         random_state.restore(drawn)
         return outcome
 
-    def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
+    def _canonicalize(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
         """Returns the arguments in order, the key of their signature, and their tensors and
         variables."""
         if self._input_signature is None:
@@ -236,7 +240,7 @@ class Function:
         kwargs: dict,
         inputs: list[Tensor],
         variables: list[Any],
-        log: Log,
+        log: CallbackLog,
         keep: bool = True,
     ) -> Any:
         """Runs the Python function and traces it.
@@ -253,7 +257,7 @@ class Function:
         with self._lock:
             tracer = Tracer(handles, log, variables)
             try:
-                with alone(tracer):
+                with isolate(tracer):
                     returned = self.python_function(*handed, **named)
                     results = ResultStructure(returned, tracer)
             except BaseException as error:
@@ -273,7 +277,7 @@ class Function:
             if not keep or (heard and made):
                 tracer.undo()
             outcome = results.around([wrap(x._array) for x in results.tensors])
-            results.free_tensors()
+            results.free_traced_tensors()
             read, before = tracer.first_tensors(), tracer.before
             tracer.close()
             if not made:  # other threads find the trace from here on
@@ -283,7 +287,7 @@ class Function:
                 self._drop_least_recently_used(traces)
                 self._give_up_tracing(traces, tracer)
                 # A replay cannot know which variable a host callback would read.
-                traces.eager = traces.eager or tracer.shows_arguments()
+                traces.eager = traces.eager or tracer.exposes_arguments()
             self._check_created(made)
         if not heard:
             return outcome
@@ -324,7 +328,7 @@ class Function:
         self._signatures = dict(kept)
 
     def _give_up_tracing(self, traces: SignatureTraces, tracer: Tracer) -> None:
-        if len(traces.all) < _PATIENCE:
+        if len(traces.all) < _MOST_TRACES_PER_SIGNATURE:
             return
         traces.eager = True
         guard = next(e for e in reversed(tracer.steps) if type(e) is Guard)
@@ -392,19 +396,19 @@ class Function:
 
     def _with_dummies(self, arguments: Any) -> Any:
         """Returns `arguments` with dummy tensors in place of specs."""
-        return with_dummies(arguments)
+        return with_dummy_tensors(arguments)
 
     def _recorded(self, args: tuple, kwargs: dict) -> Trace:
         """Returns the first trace for arguments like these. Variables keep their values."""
         given, named = self._with_dummies((args, kwargs))
-        ordered, ordered_kwargs, key, inputs, variables = self._arranged(given, named)
+        ordered, ordered_kwargs, key, inputs, variables = self._canonicalize(given, named)
         traces = self._signatures.setdefault(key, SignatureTraces())
         if not traces.all:
-            log, state = Log(), random_state.state()
-            with alone():
+            log, state = CallbackLog(), random_state.state()
+            with isolate():
                 self._record(traces, ordered, ordered_kwargs, inputs, variables, log, keep=False)
             if not traces.all:  # it created its variables, and is traced without that now
-                with alone():
+                with isolate():
                     self._record(
                         traces, ordered, ordered_kwargs, inputs, variables, log, keep=False
                     )
@@ -514,7 +518,7 @@ def _of_nothing(*_: Any) -> Any:
     return NotImplemented
 
 
-def _undone_if_it_fails(call: Callable, inputs: list, variables: list, log: Log) -> Any:
+def _undo_on_error(call: Callable, inputs: list, variables: list, log: CallbackLog) -> Any:
     try:
         return call(inputs, variables, log)
     except BaseException:

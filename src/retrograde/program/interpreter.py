@@ -10,12 +10,12 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.custom_gradient import record_custom
-from retrograde.core.host_callbacks import Host, wrapped
-from retrograde.core.indexed_slices import whole
+from retrograde.core.host_callbacks import HostCallback, wrap_result
+from retrograde.core.indexed_slices import as_dense
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
-from retrograde.core.recorders import alone
+from retrograde.core.recorders import isolate
 from retrograde.core.tensor import Tensor
-from retrograde.program.tracing import Log, Tracer, key_of, may_read_variables, to_variable
+from retrograde.program.tracing import CallbackLog, Tracer, key_of, may_read_variables, to_variable
 from retrograde.values.source_location import (
     InterpreterFrames,
     Place,
@@ -56,10 +56,10 @@ def interpret(
         kind = type(step)
         if kind is Call:
             inputs = tuple([values[n] for n in step.inputs])
-            if type(step.primitive) is Host:
+            if type(step.primitive) is HostCallback:
                 if may_read_variables(step.primitive):
                     for place, tensor in writes.items():
-                        log.show(tracer.variables[place], tensor._array)
+                        log.assign_early(tracer.variables[place], tensor._array)
                     writes = {}
                 y = _host(step.primitive, inputs, log)
                 if on_host_call is not None:
@@ -103,16 +103,16 @@ def _call_behind_step(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
 register_interpreter(InterpreterFrames(interpret.__code__, _place_of_step, _call_behind_step))
 
 
-def _host(host: Host, inputs: tuple, log: Log) -> Any:
+def _host(host: HostCallback, inputs: tuple, log: CallbackLog) -> Any:
     arrays = [np.asarray(x._array) for x in inputs]
     if not host.pure:
-        return wrapped(host, log.ask(host, arrays))
-    with alone():
-        return wrapped(host, host.f(*arrays))
+        return wrap_result(host, log.result_of(host, arrays))
+    with isolate():
+        return wrap_result(host, host.f(*arrays))
 
 
 def interpret_custom_gradient(
-    tracer: Tracer, step: CustomGradient, values: dict[int, Tensor], log: Log
+    tracer: Tracer, step: CustomGradient, values: dict[int, Tensor], log: CallbackLog
 ) -> None:
     """Records the outputs of a `custom_gradient` with the user's gradient function.
 
@@ -148,9 +148,9 @@ def traced_rule(tracer: Tracer, step: CustomGradient) -> tuple[Tracer, int, list
         specs = [tracer.specs[n] for n in step.outputs]
         cotangents = [Tensor(np.ones(spec.shape, spec.dtype)[()]) for spec in specs]
         first = backward.begin(cotangents)
-        with alone(backward):
+        with isolate(backward):
             g = tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
-            found = [whole(x) for x in step.rule((True,) * len(step.sources), g)]
+            found = [as_dense(x) for x in step.rule((True,) * len(step.sources), g)]
         results = [None if x is None else backward.number(x) for x in found]
         tracer.rules[key] = (backward, first, results)
     return tracer.rules[key]

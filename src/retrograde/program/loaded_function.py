@@ -9,10 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from retrograde.core.recorders import alone
+from retrograde.core.recorders import isolate
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.program.concrete_function import VariableSpec, specs_in, unallocated, with_dummies
+from retrograde.program.concrete_function import (
+    VariableSpec,
+    specs_in,
+    unallocated,
+    with_dummy_tensors,
+)
 from retrograde.program.function import Function
 from retrograde.program.loading import unpacked_trace
 from retrograde.program.saving_values import decoded, integer, item, text
@@ -26,7 +31,7 @@ from retrograde.program.symbolic_sizes import (
     unknown_axes,
 )
 from retrograde.program.traces import SignatureTraces, Trace
-from retrograde.program.tracing import Log
+from retrograde.program.tracing import CallbackLog
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import DataLossError, OpError
@@ -63,11 +68,11 @@ def unpacked_function(data: Mapping, variables: list, tensors: Mapping[str, Any]
         kwargs = decoded(signature["kwargs"])
         shown.append(f"{args} {kwargs or ''}".strip())
         given = function._with_dummies(_with_variables((args, kwargs), {}))
-        *_, key, _, handed_in = function._arranged(*given)
+        *_, key, _, argument_variables = function._canonicalize(*given)
         traces = function._signatures[key] = SignatureTraces()
         traces.arguments = args, kwargs
         for trace in signature["paths"]:
-            traces.add(unpacked_trace(trace, variables, tensors, handed_in))
+            traces.add(unpacked_trace(trace, variables, tensors, argument_variables))
     return function
 
 
@@ -88,18 +93,20 @@ class LoadedFunction(Function):
 
     def _with_dummies(self, arguments: Any) -> Any:
         # They are never computed with, and sizes from a damaged file can be huge.
-        return with_dummies(arguments, unallocated)
+        return with_dummy_tensors(arguments, unallocated)
 
-    def _replay(self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+    def _replay(
+        self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: CallbackLog
+    ) -> Any:
         if trace not in self._verified:
-            with _damage_in(self._name), alone():
+            with _damage_in(self._name), isolate():
                 trace.verify(inputs, variables, log)
             log.rewind()
             self._verified.add(trace)
         return super()._replay(trace, inputs, variables, log)
 
-    def _arranged(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
-        arranged = super()._arranged(args, kwargs)
+    def _canonicalize(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
+        arranged = super()._canonicalize(args, kwargs)
         args, kwargs, key, _, _ = arranged
         if key not in self._signatures:
             for opened in self.opened:

@@ -27,7 +27,7 @@ from retrograde.program.saving_values import (
     text,
 )
 from retrograde.program.traces import ResultStructure, Trace
-from retrograde.program.tracing import Log, Tracer
+from retrograde.program.tracing import CallbackLog, Tracer
 from retrograde.values.errors import DataLossError
 from retrograde.values.source import is_name
 
@@ -36,14 +36,14 @@ _MOST_UNUSED = 1 << 20
 
 
 def unpacked_trace(
-    data: Mapping, variables: list, tensors: Mapping[str, Any], handed_in: list[Variable]
+    data: Mapping, variables: list, tensors: Mapping[str, Any], argument_variables: list[Variable]
 ) -> Trace:
-    """Returns a recording as `packed_function` wrote it down, for variables that are `handed_in`.
+    """Returns the trace that `packed_function` saved. `argument_variables` are arguments.
 
     Every number, name and shape is checked, and no kernel runs. Raises a `TypeError`, `ValueError`
     or `LookupError` if the data is damaged.
     """
-    tracer = Tracer([], Log(), handed_in)
+    tracer = Tracer([], CallbackLog(), argument_variables)
     tracer.start = 0  # nothing is from outside
     tracer.count = integer(data["inputs"])
     specs = {integer(n): Spec(shape_of(shape), dtype_of(name)) for n, shape, name in data["specs"]}
@@ -69,7 +69,7 @@ def unpacked_trace(
     results = ResultStructure.of(decoded(data["structure"]), list(values.use(data["results"])))
     _check(sum(results._places) == len(results.numbers), "results do not fit their structure")
     trace = Trace(tracer, results, compiles=False, fold=False)
-    tracer.variables[: len(handed_in)] = [None] * len(handed_in)
+    tracer.variables[: len(argument_variables)] = [None] * len(argument_variables)
     return trace
 
 
@@ -219,7 +219,7 @@ def _signature(kernel: Callable) -> inspect.Signature | None:
 
 
 def _known(name: str) -> Callable:
-    """The function of this library that a recipe names. Nothing but such functions can be named."""
+    """Returns the registered function of this library that a description names."""
     home = name.rpartition(".")[0]
     if (
         name not in REGISTERED_FUNCTIONS

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.program.simplification import hashable
@@ -107,7 +107,7 @@ def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
     known: dict[Any, int] = {}
     tokens = []
     for i, call in enumerate(calls):
-        attrs = None if type(call.primitive) is Host else hashable(call.attrs)
+        attrs = None if type(call.primitive) is HostCallback else hashable(call.attrs)
         shapes = tuple([specs[n] for n in (*call.inputs, *call.outputs)])
         key = i if attrs is None else (call.primitive.name, attrs, len(call.inputs), shapes)
         tokens.append(known.setdefault(key, len(known)))

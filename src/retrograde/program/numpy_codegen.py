@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
 from retrograde.core.rules import Spec
 from retrograde.fusion.fused_loops import Fused
@@ -65,7 +65,7 @@ class ReplayWriter:
                 self._guard(step)
             elif type(step) is Write:
                 variable = self._writer.name(self._variables[step.variable], "variable")
-                self._lines.append(f"log.show({variable}, {self._name(step.value)})")
+                self._lines.append(f"log.assign_early({variable}, {self._name(step.value)})")
             else:
                 self._read_variable(step)
             self._free(place)
@@ -121,10 +121,12 @@ class ReplayWriter:
         arguments = [self._name(n) for n in call.inputs]
         targets = [self._new_name(n) for n in call.outputs]
         target = ", ".join(targets) + ("," if call.primitive.outputs else "")
-        if type(call.primitive) is Host:
+        if type(call.primitive) is HostCallback:
             host = self._writer.name(call.primitive, call.primitive.name.replace(" ", "_"))
             given = ", ".join(arguments)
-            asks = f"{host}.f({given})" if call.primitive.pure else f"log.ask({host}, [{given}])"
+            asks = (
+                f"{host}.f({given})" if call.primitive.pure else f"log.result_of({host}, [{given}])"
+            )
             self._lines.append(f"{target} = {asks}" if targets else asks)
             return
         short = written_out(call, self._specs, arguments)
@@ -219,7 +221,7 @@ def _fused(program: Program) -> list[Any]:
     """Returns the steps, with elementwise calls on large arrays fused."""
     parts: list[list[Any]] = [[]]
     for step in program.steps:
-        if type(step) is Call and type(step.primitive) is not Host:
+        if type(step) is Call and type(step.primitive) is not HostCallback:
             parts[-1].append(step)
         else:
             parts += [[step], []]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, CustomGradient, Guard, Write
 from retrograde.core.rules import Spec
 from retrograde.core.variable import Variable
@@ -130,8 +130,8 @@ def _opened(function: Function, args: tuple, kwargs: dict, packing: Packing) -> 
         form = common_form(samples, tied)
     except Unlike:
         return None
-    for name, recipe in form["constants"].items():
-        if recipe is None:
+    for name, description in form["constants"].items():
+        if description is None:
             form["constants"][name] = packing.constant(samples[0].constants[name])
     return {"args": encoded(list(args), what), "kwargs": encoded(kwargs, what), **form}
 
@@ -161,8 +161,10 @@ def _packed_trace(trace: Trace, packing: Packing, what: str) -> dict:
         "specs": [[n, list(tracer.specs[n].shape), _name(tracer.specs[n])] for n in sorted(used)],
         "constants": [[n, packing.constant(constants[n])] for n in constants if n in used],
         "inputs": tracer.count,
-        "handed in": tracer.handed_in,
-        "variables": [packing.variable(v) for v in tracer.variables[tracer.handed_in :]],
+        "handed in": tracer.variable_argument_count,
+        "variables": [
+            packing.variable(v) for v in tracer.variables[tracer.variable_argument_count :]
+        ],
         "first values": tracer.first_values,
         "writes": list(program.writes.items()),
         "results": results,
@@ -206,12 +208,12 @@ def _packed_entry(entry: Any, what: str) -> dict:
     if type(entry) is CustomGradient:
         parts = {"inputs": entry.sources, "values": entry.values, "outputs": entry.outputs}
         return {"tie": entry.name, **parts}
-    recipe = entry.primitive.recipe if type(entry) is Call and _is_host(entry) else None
-    if recipe is not None:
+    description = entry.primitive.description if type(entry) is Call and _is_host(entry) else None
+    if description is not None:
         return {
-            "host": recipe.maker,
-            "function": recipe.function,
-            "given": encoded(recipe.values, what),
+            "host": description.builder,
+            "function": description.function,
+            "given": encoded(description.values, what),
             "inputs": entry.inputs,
             "outputs": entry.outputs,
         }
@@ -227,7 +229,7 @@ def _packed_entry(entry: Any, what: str) -> dict:
 
 
 def _is_host(call: Call) -> bool:
-    return type(call.primitive) is Host
+    return type(call.primitive) is HostCallback
 
 
 def _with_specs(value: Any, found: list[Variable]) -> Any:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import required
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, CustomGradient, Program, Write, needed
-from retrograde.core.recorders import alone, thread
+from retrograde.core.recorders import isolate, thread
 from retrograde.core.rules import Spec
 from retrograde.program.tracing import Tracer, may_read_variables
 from retrograde.values.thresholds import COMPARED as _LARGEST_COMPARED
@@ -92,7 +92,7 @@ class Merged:
                 for number, value in zip(call.outputs, values, strict=True):
                     self._add_constant(number, value)
                 return
-        attrs = None if type(call.primitive) is Host else hashable(call.attrs)
+        attrs = None if type(call.primitive) is HostCallback else hashable(call.attrs)
         if attrs is not None:
             key = (call.primitive.name, call.inputs, attrs)
             before = self._seen.setdefault(key, call.outputs)
@@ -103,8 +103,8 @@ class Merged:
 
     def _computed(self, call: Call) -> tuple:
         arrays = [self.constants[n] for n in call.inputs]
-        if type(call.primitive) is Host:
-            with alone():
+        if type(call.primitive) is HostCallback:
+            with isolate():
                 return call.evaluate(arrays)
         return thread.recorders.quietly(call.evaluate, arrays)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograde.core.apply import PRIMITIVES, apply
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, CustomGradient, needed
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
@@ -24,7 +24,7 @@ def traced_back(
     ends = [tracer.number(x) for x in targets]
     starts = [tracer.number(x) for x in sources]
     stopped = {tracer.number(x) for x in stops}
-    values = tracer.known_tensors()
+    values = tracer.source_tensors()
     steps = [step for step in tracer.steps if _is_repeatable(step)]
     steps = needed(steps, {*ends, *starts}.difference(values), known=values)
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
@@ -53,4 +53,4 @@ def _is_repeatable(step: Any) -> bool:
     """Whether a step can run again without side effects."""
     if type(step) is CustomGradient:
         return True
-    return type(step) is Call and type(step.primitive) is not Host
+    return type(step) is Call and type(step.primitive) is not HostCallback

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
@@ -21,7 +21,7 @@ from retrograde.program.executable import Executable
 from retrograde.program.fast_path import make_fast_call
 from retrograde.program.interpreter import Divergence, interpret
 from retrograde.program.simplification import simplify
-from retrograde.program.tracing import Log, Tracer
+from retrograde.program.tracing import CallbackLog, Tracer
 from retrograde.program.xla import CompiledProgram
 from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
@@ -87,7 +87,7 @@ class ResultStructure:
         """Returns the structure with a `TensorSpec` in place of each tensor."""
         return self.around([TensorSpec([])] * len(self.numbers))
 
-    def free_tensors(self) -> None:
+    def free_traced_tensors(self) -> None:
         """Frees the tensors of the call that was traced."""
         self.tensors = []
         if self.single:
@@ -157,7 +157,7 @@ class Trace:
         self.has_fast_call = False
         self._compiles = compiles
         # Python code in a call may wait for another thread, so such a call holds no lock.
-        self._takes_turns = bool(compiles or program.writes) and not self.has_effects()
+        self._is_serialized = bool(compiles or program.writes) and not self.has_effects()
 
     def variables(self, arguments: list[Any]) -> list[Any]:
         """Returns the variables of a call: those among its arguments, then the captured ones."""
@@ -171,12 +171,12 @@ class Trace:
 
     def captured_variables(self) -> list[Any]:
         """Returns the variables that are not arguments."""
-        return self._tracer.variables[self._tracer.handed_in :]
+        return self._tracer.variables[self._tracer.variable_argument_count :]
 
     def has_effects(self) -> bool:
         """Whether host callbacks have side effects other than drawing random numbers."""
         calls = [e for e in self.executable.program.steps if type(e) is Call]
-        hosts = [call.primitive for call in calls if type(call.primitive) is Host]
+        hosts = [call.primitive for call in calls if type(call.primitive) is HostCallback]
         return any(not (host.pure or host.draws) for host in hosts)
 
     def argument_specs(self) -> list[Spec]:
@@ -202,14 +202,14 @@ class Trace:
         variables = self.variables(arguments) if self._unknown else ()
         return all(variables[place]._spec.shape == shape for place, shape in self._unknown)
 
-    def run(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> Any:
+    def run(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> Any:
         """Runs the program on `inputs`. Variables change only after everything has succeeded."""
         variables = self.variables(arguments)
-        with self.turn if self._takes_turns else nullcontext():
+        with self.turn if self._is_serialized else nullcontext():
             return self._committed(lambda: self._run(inputs, variables, log), variables, log)
 
     def _committed(
-        self, compute: Callable[[], Any], variables: list[Any], log: Log
+        self, compute: Callable[[], Any], variables: list[Any], log: CallbackLog
     ) -> Any | Divergence:
         """Returns the results of `compute`, after committing the new values of variables.
 
@@ -221,7 +221,7 @@ class Trace:
             if type(outcome) is Divergence:
                 return outcome
             results, writes, read = outcome
-            updated = [p for p in writes if p in read] if self._takes_turns else []
+            updated = [p for p in writes if p in read] if self._is_serialized else []
             if commit(
                 [variables[p] for p in writes],
                 list(writes.values()),
@@ -232,7 +232,7 @@ class Trace:
                 return results
             log.rewind()
 
-    def _run(self, inputs: list[Tensor], variables: list[Any], log: Log) -> Any:
+    def _run(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
         """Returns the results, and the new and the old tensors of variables by place."""
         donation: Any = self._donate(variables)
         donated_inputs = self.executable.donated_inputs
@@ -243,11 +243,11 @@ class Trace:
         values, writes = outcome
         if donation is not self._donation:
             donation.end_all()
-        pairs = zip(self._put_by_hand(), writes, strict=True)
+        pairs = zip(self._undonated_writes(), writes, strict=True)
         new = {place: on_device(array, variables[place]._id) for place, array in pairs}
         return self.results.around([on_device(value) for value in values]), new, read
 
-    def verify(self, inputs: list[Tensor], arguments: list[Any], log: Log) -> None:
+    def verify(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> None:
         """Raises a `ValueError` if a value has another shape or dtype than its spec."""
         variables = self.variables(arguments)
         read = [variables[place]._current() for place in self._read]
@@ -272,11 +272,14 @@ class Trace:
         donation = Donation(
             [variables[place] for place in donated], len(self.executable.donated_inputs)
         )
-        if min(donated) >= self._tracer.handed_in and not self.executable.compiled().shares:
+        if (
+            min(donated) >= self._tracer.variable_argument_count
+            and not self.executable.compiled().shares
+        ):
             self._donation = donation
         return donation
 
-    def _put_by_hand(self) -> list[int]:
+    def _undonated_writes(self) -> list[int]:
         """Returns the places of variables that are written and not donated."""
         return [
             place
@@ -291,7 +294,9 @@ class Trace:
         if self.executable.compiles and not self.executable.compiled().makes_all:
             return None
         variables = self._tracer.variables
-        read, written = ({p: variables[p] for p in ps} for ps in (self._read, self._put_by_hand()))
+        read, written = (
+            {p: variables[p] for p in ps} for ps in (self._read, self._undonated_writes())
+        )
         donation = self._donate(variables)
         return make_fast_call(self, read, written, donation, donation is self._donation)
 
@@ -299,7 +304,7 @@ class Trace:
         self,
         inputs: list[Tensor],
         arguments: list[Any],
-        log: Log,
+        log: CallbackLog,
         traced: dict[int, Tensor] | None = None,
     ) -> Any:
         """Runs the program while recorders are active.
@@ -313,7 +318,7 @@ class Trace:
             self._differentiable = DifferentiableProgram(
                 self._tracer, numbers, self.results.numbers, self._compiles
             )
-        with self.turn if self._takes_turns else nullcontext():
+        with self.turn if self._is_serialized else nullcontext():
             return self._committed(
                 lambda: self._called(inputs, variables, log, traced), variables, log
             )
@@ -322,7 +327,7 @@ class Trace:
         self,
         inputs: list[Tensor],
         variables: list[Any],
-        log: Log,
+        log: CallbackLog,
         traced: dict[int, Tensor] | None,
     ) -> Any:
         """Does the same as `_run`, while recorders are active."""

@@ -1,4 +1,4 @@
-"""Tracer: records everything that one call of a function does, as steps over numbered values."""
+"""Tracer: records one call of a function as steps over numbered values."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from retrograde.core.apply import apply
 from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
 from retrograde.core.custom_gradient import CustomCall
-from retrograde.core.host_callbacks import NUMPY_CALL, Host, wrapped
+from retrograde.core.host_callbacks import NUMPY_CALL, HostCallback, wrap_result
 from retrograde.core.lazy import Materializer, make_lazy
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
-from retrograde.core.recorders import Recorder, alone
+from retrograde.core.recorders import Recorder, isolate
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable_cell import commit, writing
@@ -38,8 +38,8 @@ from retrograde.values.source_location import (
 class Origin(NamedTuple):
     """The place of a call in the user's program.
 
-    If the call is part of the gradient of another one, `of` is the number of the first output of
-    that one, and `place` is its place.
+    If the call is part of the gradient of another call, `of` is the number of the first output of
+    the other call, and `place` is its place.
     """
 
     place: Place | None
@@ -47,57 +47,57 @@ class Origin(NamedTuple):
 
 
 def to_variable(needed: tuple[bool, ...], g: Any) -> list:  # noqa: ARG001
-    """Is the gradient of a value that a variable was assigned and that is read again."""
+    """Computes the gradient of a variable that is read after an assignment."""
     return [g]
 
 
-class Log:
+class CallbackLog:
     """The results of the host callbacks of one call, in order.
 
-    If a guard fails, the next trace that is tried gets the same results, so that no side effect
-    happens twice. Random numbers are drawn from the same state.
+    If a guard fails, the next trace gets the same results, so that no side effect happens twice.
+    Random numbers are drawn from the same state.
     """
 
-    __slots__ = ("_before", "_state", "answers", "place")
+    __slots__ = ("_before", "_place", "_results", "_state")
 
     def __init__(self) -> None:
-        self.answers: list[tuple[str, Any, Exception | None]] = []
-        self.place = 0
+        self._results: list[tuple[str, Any, Exception | None]] = []
+        self._place = 0  # of the next result
         self._state: Any = None
         self._before: dict[int, tuple[Any, Tensor]] = {}
 
-    def show(self, variable: Any, array: Any) -> None:
+    def assign_early(self, variable: Any, array: Any) -> None:
         """Assigns the new value of `variable` early, because a host callback may read it."""
         self._before.setdefault(variable._id, (variable, variable._current()))
         variable._hold(Tensor(array, variable._id))
 
     def undo(self) -> None:
-        """Restores the variables that `show` assigned."""
+        """Restores the variables that `assign_early` assigned."""
         restore(self._before)
         self._before = {}
 
     def rewind(self) -> None:
         """Starts again with the first result."""
-        self.place = 0
+        self._place = 0
         self.undo()
         if self._state is not None:
             random_state.restore(self._state)
 
-    def ask(self, host: Host, arrays: list) -> Any:
+    def result_of(self, host: HostCallback, arrays: list) -> Any:
         """Returns the logged result of `host`, or calls it if there is none yet."""
         if host.draws:
             if self._state is None:
                 self._state = random_state.state()
             return host.f(*arrays)
-        if self.place < len(self.answers) and self.answers[self.place][0] != host.name:
-            del self.answers[self.place :]
-        if self.place == len(self.answers):
-            self.answers.append((host.name, *_answer(host, arrays)))
-        _, answer, error = self.answers[self.place]
-        self.place += 1
+        if self._place < len(self._results) and self._results[self._place][0] != host.name:
+            del self._results[self._place :]
+        if self._place == len(self._results):
+            self._results.append((host.name, *_call(host, arrays)))
+        _, result, error = self._results[self._place]
+        self._place += 1
         if error is not None:
             raise error
-        return answer
+        return result
 
 
 def restore(before: dict[int, tuple[Any, Tensor]]) -> None:
@@ -106,30 +106,32 @@ def restore(before: dict[int, tuple[Any, Tensor]]) -> None:
     commit(variables, tensors)
 
 
-def _answer(host: Host, arrays: list) -> tuple[Any, Exception | None]:
-    with alone():
+def _call(host: HostCallback, arrays: list) -> tuple[Any, Exception | None]:
+    with isolate():
         try:
             return host.f(*arrays), None
         except Exception as error:
             return None, error
 
 
-# Escapes that another method observes, or that do not matter
-_FOLLOWED = frozenset(
+# Escapes that need no guard, because a step is recorded for them or because they do not matter.
+_WITHOUT_GUARD = frozenset(
     {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print", NUMPY_CALL}
 )
 
 
 class Tracer(Recorder):
-    """Records everything that happens in one call, and numbers the values.
+    """Records all steps of one call, and numbers the values.
 
-    The inputs have the first numbers. A value is identified by the id of its tensor. The values of
-    a variable all have the id of the variable, so they are identified by the tensor itself.
+    The inputs have the first numbers. A value is identified by the id of its tensor. All values of
+    a variable have the id of the variable, so they are identified by the tensor itself.
     """
 
     records_functions = True
 
-    def __init__(self, inputs: list[Tensor], log: Log, variables: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, inputs: list[Tensor], log: CallbackLog, variables: Sequence[Any] = ()
+    ) -> None:
         self.start = next_id()  # tensors with smaller ids existed before
         self.inputs = inputs
         self.count = len(inputs)
@@ -138,16 +140,16 @@ class Tracer(Recorder):
         self.specs: list[Spec] = []
         self.constants: dict[int, Tensor] = {}
         self.variables: list[Any] = list(variables)  # first those that are arguments
-        self.handed_in = len(variables)
+        self.variable_argument_count = len(variables)
         self.first_values: list[int] = [-1] * len(variables)  # of each variable, if it was read
-        self.hosted: dict[int, Tensor] = {}  # results of host callbacks
+        self.host_results: dict[int, Tensor] = {}
         self.before: dict[int, tuple[Any, Tensor]] = {}  # old tensors of written variables
         self.created: list[weakref.ref] = []
-        self.made: list[weakref.ref] = [weakref.ref(x) for x in inputs]  # and results
+        self._tensors: list[weakref.ref] = [weakref.ref(x) for x in inputs]  # and outputs of steps
         self.log = log
         self._numbers: dict[int, int] = {}
         self._versions: dict[int, list[tuple[Tensor, int]]] = {}
-        self._given: dict[int, Any] = {}  # assigned to variables and not read yet
+        self._assigned: dict[int, Any] = {}  # assigned to variables and not read yet
         self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}
         self._arrays: dict[int, tuple[Any, int]] = {}
         self._changing: list[bool] = []  # whether a value may differ in another call
@@ -170,39 +172,39 @@ class Tracer(Recorder):
         return [*range(self.count), *(n for n in self.first_values if n >= 0)]
 
     def branched(self) -> Tracer:
-        """Returns a tracer that knows all tensors of this one and continues separately."""
+        """Returns a copy of this tracer that continues separately."""
         branch = copy.copy(self)
         branch.steps, branch.constants, branch.origins = [], {}, dict(self.origins)
-        branch.made = []
-        branch.rules = dict(self.rules)  # another branch may give the same numbers to its values
+        branch._tensors = []
+        branch.rules = dict(self.rules)  # branches may use the same numbers
         branch.specs, branch._changing = list(self.specs), list(self._changing)
         branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
         branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
-        branch._guarded, branch._given = set(self._guarded), dict(self._given)
+        branch._guarded, branch._assigned = set(self._guarded), dict(self._assigned)
         return branch
 
     def continued(self, tensors: dict[int, Tensor]) -> Tracer:
-        """Returns a tracer that continues the numbers, and knows `tensors` by theirs."""
+        """Returns a tracer that continues the numbering, with only `tensors` as its values."""
         derived = self.branched()
         derived._numbers = {x._id: n for n, x in self.constants.items()}
         derived._versions, derived._arrays, derived._guarded = {}, {}, set()
-        derived._given = {}
+        derived._assigned = {}
         derived.constants = dict(self.constants)
         derived.variables, derived.first_values, derived._places = [], [], {}
-        derived.know(tensors)
+        derived.identify(tensors)
         return derived
 
-    def know(self, tensors: dict[int, Tensor]) -> None:
+    def identify(self, tensors: dict[int, Tensor]) -> None:
         """Identifies `tensors` with the values of their numbers."""
         self._numbers.update((x._id, n) for n, x in tensors.items())
         self._inputs = self._inputs | {id(x._array) for x in tensors.values()}
 
-    def known_tensors(self) -> dict[int, Tensor]:
-        """Returns the tensors from which everything so far was computed, by number."""
+    def source_tensors(self) -> dict[int, Tensor]:
+        """Returns the tensors from which all other values were computed, by number."""
         versions = [pair for pairs in self._versions.values() for pair in pairs]
         read = {n for n in self.first_values if n >= 0}
         read |= {e.value for e in self.steps if type(e) is ReadVariable}
-        found = dict(enumerate(self.inputs)) | self.constants | self.hosted
+        found = dict(enumerate(self.inputs)) | self.constants | self.host_results
         return found | {n: x for x, n in versions if n in read}
 
     def first_tensors(self) -> dict[int, Tensor]:
@@ -214,27 +216,29 @@ class Tracer(Recorder):
                 found[place] = next(tensor for tensor, number in versions if number == first)
         return found
 
-    def shows_arguments(self) -> bool:
-        """Whether a host callback may read or write a variable among the arguments."""
+    def exposes_arguments(self) -> bool:
+        """Returns whether a host callback may access a variable among the arguments."""
         calls = [entry for entry in self.steps if type(entry) is Call]
-        return bool(self.handed_in) and any(may_read_variables(call.primitive) for call in calls)
+        return bool(self.variable_argument_count) and any(
+            may_read_variables(call.primitive) for call in calls
+        )
 
     def close(self) -> None:
-        """Ends the trace, and frees all tensors but constants."""
+        """Ends tracing, and frees all tensors except constants."""
         self.inputs = self.inputs[:0]
-        if not self.shows_arguments():
-            self.variables[: self.handed_in] = [None] * self.handed_in
+        if not self.exposes_arguments():
+            self.variables[: self.variable_argument_count] = [None] * self.variable_argument_count
         if self.created:
             self.variables = []
-        self.hosted, self.before, self._draws, self._arrays = {}, {}, {}, {}
-        self._given = {}
+        self.host_results, self.before, self._draws, self._arrays = {}, {}, {}, {}
+        self._assigned = {}
         if not any(type(e) is CustomGradient and e.rule is not to_variable for e in self.steps):
             self._numbers, self._versions = {}, {}
-            for reference in self.made:
+            for reference in self._tensors:
                 tensor = reference()
                 if tensor is not None:
                     make_lazy(tensor, OutOfScope(*Spec.of(tensor)))
-        self.made = []
+        self._tensors = []
 
     # Values
 
@@ -267,26 +271,26 @@ class Tracer(Recorder):
         return number
 
     def changes(self, x: Tensor) -> bool:
-        """Whether the value of `x` may differ in another call."""
+        """Returns whether the value of `x` may differ in another call."""
         return type(x._array) is Batched or self._changing[self.number(x)]
 
-    def _made(self, y: Tensor, changing: bool) -> int:
+    def _add_output(self, y: Tensor, changing: bool) -> int:
         number = self._numbers[y._id] = self._new(y._array, changing)
-        self.made.append(weakref.ref(y))
+        self._tensors.append(weakref.ref(y))
         array = y._array
-        # `np.True_` is one object for all.
+        # All occurrences of `np.True_` are one object.
         if id(array) not in self._inputs and type(array) is not np.bool_:
             self._arrays[id(array)] = (_reference(array), number)
         return number
 
-    # What happens
+    # Events
 
     def record(self, primitive: Any, inputs: tuple, attrs: dict, y: Any) -> None:
         """Records a call."""
         numbers = tuple(map(self.number, inputs))
         changing = any(map(self._changing.__getitem__, numbers))
         outputs = y if type(y) is tuple else (y,)
-        made = tuple(map(self._made, outputs, itertools.repeat(changing)))
+        made = tuple(map(self._add_output, outputs, itertools.repeat(changing)))
         self.steps.append(Call(primitive, numbers, attrs, made))
         self.origins[made[0]] = self._origin(sys._getframe(1))
 
@@ -301,44 +305,45 @@ class Tracer(Recorder):
                 return Origin(before.place._replace(rule=plan.name), of)
         return Origin(place)
 
-    def tie(self, call: CustomCall, inputs: tuple, leaves: list, outputs: list) -> None:
-        """Records a `custom_gradient`, whose `outputs` are new handles on `leaves`."""
+    def record_custom_gradient(
+        self, call: CustomCall, inputs: tuple, leaves: list, outputs: list
+    ) -> None:
+        """Records a `custom_gradient`, whose `outputs` have the values of `leaves`."""
         values = tuple([self.number(x) for x in leaves])
         numbers = tuple([self.number(x) for x in inputs])
         made = tuple(
-            [self._made(y, self._changing[n]) for y, n in zip(outputs, values, strict=True)]
+            [self._add_output(y, self._changing[n]) for y, n in zip(outputs, values, strict=True)]
         )
         self.steps.append(CustomGradient(call.name, call.rule, numbers, values, made))
 
-    def perform(self, host: Host, inputs: tuple, answer: Any = None) -> Any:
-        """Runs a host callback, unless its result is known, and records it."""
+    def record_host(self, host: HostCallback, inputs: tuple, result: Any = None) -> Any:
+        """Records a host callback. Calls it unless its result is given."""
         numbers = tuple([self.number(x) for x in inputs])
         arrays = [x._array for x in inputs]
-        if answer is not None:
+        if result is not None:
             pass
         elif host.pure:
-            with alone():
-                answer = host.f(*arrays)
+            with isolate():
+                result = host.f(*arrays)
         else:
-            answer = self.log.ask(host, arrays)
+            result = self.log.result_of(host, arrays)
         if host.draws:
-            # A state that was drawn from before, as when `recompute_grad` runs a function again,
-            # is the same one in every replay.
-            key = answer.tobytes()
+            # `recompute_grad` draws from the same state again. It is the same in every replay.
+            key = result.tobytes()
             if key in self._draws:
                 return self._draws[key]
-        y = wrapped(host, answer)
+        y = wrap_result(host, result)
         if host.draws:
             self._draws[key] = y
         changing = not host.pure or any([self._changing[n] for n in numbers])
         outputs = y if type(y) is tuple else (y,)
-        made = tuple([self._made(x, changing) for x in outputs])
-        self.hosted.update(zip(made, outputs, strict=True))
+        made = tuple([self._add_output(x, changing) for x in outputs])
+        self.host_results.update(zip(made, outputs, strict=True))
         self.steps.append(Call(host, numbers, {}, made))
         return y
 
     def read(self, variable: Any) -> None:
-        """Records which variables are read, and whether something else has changed one."""
+        """Records the first read of a variable, and each read after host code has changed it."""
         place = self._place(variable)
         tensor = variable._current()
         versions = self._versions.get(variable._id)
@@ -349,13 +354,13 @@ class Tracer(Recorder):
             number = self._new(tensor._array, changing=True)
             versions.append((tensor, number))
             self.steps.append(ReadVariable(place, number))
-        elif self._given.pop(variable._id, None) is tensor:
+        elif self._assigned.pop(variable._id, None) is tensor:
             self._read_again(variable, place, tensor)
 
     def _read_again(self, variable: Any, place: int, tensor: Tensor) -> None:
-        """Connects a value that `variable` was assigned to the variable only, as in eager code.
+        """Records that a value read after an assignment depends on `variable` only.
 
-        That is why a variable that is written first and read later is an argument, too.
+        As in eager code. So a variable that is first assigned and then read is an argument, too.
         """
         if self.first_values[place] < 0:
             before = self.before[variable._id][1]
@@ -375,7 +380,7 @@ class Tracer(Recorder):
         return place
 
     def create(self, variable: Any) -> None:
-        """Records the creation of a variable."""
+        """Records that a variable was created."""
         self.created.append(weakref.ref(variable))
 
     def undo(self) -> None:
@@ -383,7 +388,7 @@ class Tracer(Recorder):
         restore(self.before)
 
     def will_write(self, variable: Any, before: Tensor) -> None:
-        """Keeps what `variable` holds `before` its first write, so that `undo` restores it."""
+        """Keeps the tensor `before` the first write to `variable`, which `undo` restores."""
         self.before.setdefault(variable._id, (variable, before))
 
     def write(self, variable: Any, value: Any, before: Tensor) -> None:
@@ -397,7 +402,7 @@ class Tracer(Recorder):
         if source is not None:
             versions.append((tensor, number))
         if tensor._spec.dtype in dtypes.INEXACT:
-            self._given[variable._id] = tensor
+            self._assigned[variable._id] = tensor
         self.steps.append(Write(place, number))
 
     def add_writes(self, writes: dict[int, int]) -> None:
@@ -405,10 +410,10 @@ class Tracer(Recorder):
         self.steps += [Write(place, number) for place, number in writes.items()]
 
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
-        """Assigns to `variable` what `primitive` computes from its value and `operand`."""
+        """Assigns `primitive(variable, operand)` to `variable`."""
         held = tensor_or_variable(operand)
         operand = Tensor(operand) if held is None else held._read()
-        with alone(self), writing:
+        with isolate(self), writing:
             before = variable._read()
             value = apply(primitive, (before, operand))
             self.will_write(variable, before)
@@ -417,7 +422,7 @@ class Tracer(Recorder):
 
     def escape(self, tensor: Any, how: str) -> None:
         """Records a guard for a value that Python uses."""
-        if how in _FOLLOWED or type(tensor._array) is Batched:  # which is about to refuse
+        if how in _WITHOUT_GUARD or type(tensor._array) is Batched:  # which raises an error
             return
         number = self.number(tensor)
         truth = how == "bool"
@@ -432,15 +437,15 @@ class Tracer(Recorder):
 
 
 _OUT_OF_SCOPE = (
-    "This tensor is out of scope: it was made inside a tf.function, which did not return it. Later "
-    "calls do not compute it anew. Return it from the function to use it outside."
+    "This tensor is out of scope: it was created inside a tf.function that did not return it. "
+    "Later calls do not compute it again. Return it from the function to use it outside."
 )
 
 
 class OutOfScope(Materializer):
-    """The origin of a tensor that a trace made and did not return.
+    """The origin of a tensor that a traced function created and did not return.
 
-    Replays compute another value in its place, which it would not show.
+    Replays compute new values, which the tensor would not show.
     """
 
     __slots__ = ("dtype", "shape")
@@ -459,16 +464,16 @@ class OutOfScope(Materializer):
 
     def text(self, tensor: Tensor) -> str:  # noqa: ARG002
         """Returns a text without a value."""
-        return "<tf.Tensor: out of scope, made inside a tf.function>"
+        return "<tf.Tensor: out of scope, created inside a tf.function>"
 
 
 def may_read_variables(host: Any) -> bool:
-    """Whether a host callback may read variables. One that only draws random numbers does not."""
-    return type(host) is Host and not (host.pure or host.draws)
+    """Returns whether a host callback may read variables: not if it only draws random numbers."""
+    return type(host) is HostCallback and not (host.pure or host.draws)
 
 
 def key_of(array: Any, truth: bool = False) -> Any:
-    """Returns what a guard compares: `bool(array)` if only its truth counts, else all values."""
+    """Returns the key that a guard compares: `bool(array)` if `truth`, else all values."""
     if truth:
         return bool(array)
     array = np.asarray(array)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import Host
+from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.ops._callbacks import called_back
 from retrograde.program.device_tensors import device_array, required_jax
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import reroll
-from retrograde.program.tracing import Log, key_of
+from retrograde.program.tracing import CallbackLog, key_of
 from retrograde.program.xla_loops import Values, compute
 from retrograde.values.thresholds import INLINED as _SMALL
 
@@ -30,7 +30,7 @@ def can_compile(program: Program) -> str | None:
             return "Python code that may look at a variable"
         if type(entry) is not Call:
             continue
-        if type(entry.primitive) is not Host:
+        if type(entry.primitive) is not HostCallback:
             on_host.difference_update(entry.outputs)
         elif not on_host.issuperset(entry.inputs):
             numeric = all(program.specs[n].dtype.kind != "O" for n in entry.outputs)
@@ -137,7 +137,7 @@ class CompiledProgram:
             elif type(entry) is ReadVariable:
                 self._before.append((-1, entry))
                 made_before.add(entry.value)
-            elif type(entry.primitive) is Host and computed.isdisjoint(entry.inputs):
+            elif type(entry.primitive) is HostCallback and computed.isdisjoint(entry.inputs):
                 self._before.append((-1, entry))
                 made_before.update(entry.outputs)
             else:
@@ -239,7 +239,9 @@ class CompiledProgram:
         with self.precision(self.is_wide):
             return self.jitted(*arrays) if donation is None else donation.run(self.jitted, arrays)
 
-    def _do_before(self, place: int, entry: Any, values: dict, log: Log) -> Divergence | None:
+    def _do_before(
+        self, place: int, entry: Any, values: dict, log: CallbackLog
+    ) -> Divergence | None:
         if type(entry) is ReadVariable:
             values[entry.value] = device_array(self._variables[entry.variable]._current())
             return None
@@ -248,7 +250,7 @@ class CompiledProgram:
             return Divergence(place, key) if key != entry.key else None
         host = entry.primitive
         arrays = [np.asarray(self._value(n, values)) for n in entry.inputs]
-        y = host.f(*arrays) if host.pure else log.ask(host, arrays)
+        y = host.f(*arrays) if host.pure else log.result_of(host, arrays)
         values.update(zip(entry.outputs, y if host.outputs else (y,), strict=True))
         return None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.batching import Batched, CannotBatch
-from retrograde.core.host_callbacks import Host, Recipe, perform
+from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
@@ -52,7 +52,7 @@ def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
     """Returns the draw of a stateless function, which depends only on `seed`, two integers."""
     check_algorithm(alg)
     held = tensor_or_variable(seed)
-    if thread.recorders.recording is not None and held is not None and held._spec.shape == (2,):
+    if thread.recorders.tracer is not None and held is not None and held._spec.shape == (2,):
         return draw_from(_stateless, held._read())
     pair = integer_array(seed, "seed")
     if pair.shape != (2,):
@@ -68,13 +68,15 @@ def _stateless(pair: np.ndarray) -> Draw:
 
 def draw_from(draw_of: Callable, *sources: Tensor) -> Draw:
     """Returns the draw `draw_of(*sources)`, computed again in each call of a traced function."""
-    words = perform(_seed_host(draw_of, None), sources)
+    words = call_host(_seed_host(draw_of, None), sources)
     return Draw.from_words(words._array)._replace(words=words)
 
 
-def _seed_host(draw_of: Callable, values: None) -> Host:
-    recipe = Recipe("seed", registered_name(draw_of), values)
-    return Host("seed", lambda *x: draw_of(*x).as_words(), pure=True, recipe=recipe)
+def _seed_host(draw_of: Callable, values: None) -> HostCallback:
+    description = CallbackDescription("seed", registered_name(draw_of), values)
+    return HostCallback(
+        "seed", lambda *x: draw_of(*x).as_words(), pure=True, description=description
+    )
 
 
 HOST_BUILDERS["seed"] = _seed_host
@@ -108,17 +110,22 @@ def call_each_time(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> T
     `f` is registered with `register_function`, and `values` are plain values, so that traces can be
     saved.
     """
-    if thread.recorders.recording is None:
+    if thread.recorders.tracer is None:
         arrays = [np.asarray(x) for x in inputs]
         return Tensor(allocate("random numbers", f, draw, *arrays, **values)[()])
-    return perform(_random_host(f, values), (words_of(draw), *inputs))
+    return call_host(_random_host(f, values), (words_of(draw), *inputs))
 
 
-def _random_host(f: Callable, values: dict) -> Host:
+def _random_host(f: Callable, values: dict) -> HostCallback:
     def run(words: Any, *arrays: Any) -> Any:
         return f(Draw.from_words(words), *map(np.asarray, arrays), **values)[()]
 
-    return Host("random", run, pure=True, recipe=Recipe("random", registered_name(f), values))
+    return HostCallback(
+        "random",
+        run,
+        pure=True,
+        description=CallbackDescription("random", registered_name(f), values),
+    )
 
 
 HOST_BUILDERS["random"] = _random_host

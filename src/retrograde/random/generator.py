@@ -113,7 +113,7 @@ class Generator:
 
     def _draw(self) -> Draw:
         state = self.skip(1)
-        if thread.recorders.recording is None:
+        if thread.recorders.tracer is None:
             return _draw_of(np.asarray(state))._replace(levels=mapped())
         return draw_from(_draw_of, state)._replace(levels=mapped())
 

@@ -153,7 +153,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
     """Derives a new seed from a seed and an integer."""
     tensors = [as_tensor(v) for v in (seed, data)]
     check_algorithm(alg)
-    is_tracing = thread.recorders.recording is not None
+    is_tracing = thread.recorders.tracer is not None
     draw = draw_from(_fold, *tensors) if is_tracing else _fold(*tensors)
     return full_range(draw, (2,), tensors[1]._spec.dtype)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde._api.lazy import from_all
-from retrograde.core.host_callbacks import Host, perform
+from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.summary import _events, writer
@@ -56,6 +56,6 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tens
         at_work._append(int(step), _events.summary(raw.item()))
         return np.True_
 
-    return perform(
-        Host("summary", record, pure=False), (as_tensor(tensor), writer.present_step(step))
+    return call_host(
+        HostCallback("summary", record, pure=False), (as_tensor(tensor), writer.present_step(step))
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import Host, perform
+from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.image import convert_image_dtype
 from retrograde.image._png import encode
@@ -206,7 +206,7 @@ def _write(
         at_work._append(int(step), _events.summary(value))
         return np.True_
 
-    return perform(Host("summary", record, pure=False), (tensor(), number))
+    return call_host(HostCallback("summary", record, pure=False), (tensor(), number))
 
 
 _tracing = False

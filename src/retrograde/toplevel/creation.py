@@ -68,8 +68,10 @@ def convert_to_tensor(
     """
     tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
     held = tensor_or_variable(value)
-    if namespaces.has_place() and not (holds_tensor(value) or isinstance(value, CompositeTensor)):
-        return Tensor(namespaces.placed(tensor._array))
+    if namespaces.in_device_scope() and not (
+        holds_tensor(value) or isinstance(value, CompositeTensor)
+    ):
+        return Tensor(namespaces.place(tensor._array))
     return tensor if held is None or held is tensor else casting.identity(tensor)
 
 
@@ -101,7 +103,7 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
         array = (np.ones if value else np.zeros)(shape, dtype)
     except MemoryError as error:
         raise exhausted(error, "ones" if value else "zeros") from None
-    return Tensor(namespaces.placed(array))
+    return Tensor(namespaces.place(array))
 
 
 @dispatched

@@ -46,7 +46,9 @@ def _placement(device_name: str | DeviceSpec) -> Iterator[None]:
         yield
         return
     device = _jax_device(spec)
-    with namespaces.placing(None if device is None else functools.partial(_device_put, device)):
+    with namespaces.device_scope(
+        None if device is None else functools.partial(_device_put, device)
+    ):
         yield
 
 

@@ -58,8 +58,8 @@ def hessians(
 
 def _tape_of_trace(op_name: str, targets: list, sources: list, stops: list) -> tuple:
     """Returns a tape of the trace from `sources` to `targets`, and both as recorded on it."""
-    recording = thread.recorders.recording
-    if recording is None:
+    tracer = thread.recorders.tracer
+    if tracer is None:
         raise RuntimeError(
             f"tf.{op_name} is not supported when eager execution is enabled. Use tf.GradientTape "
             "instead."
@@ -67,4 +67,4 @@ def _tape_of_trace(op_name: str, targets: list, sources: list, stops: list) -> t
     from retrograde.program.tf_gradients import traced_back
 
     tensors = [[as_tensor(x) for x in part] for part in (targets, sources, stops)]
-    return traced_back(recording, *tensors)
+    return traced_back(tracer, *tensors)

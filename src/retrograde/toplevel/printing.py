@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import Host, perform
+from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.recorders import escape, thread
 from retrograde.core.tensor import Tensor
 from retrograde.ragged.tensor import RaggedTensor
@@ -49,7 +49,7 @@ def print(*inputs: Any, **kwargs: Any) -> None:
         return ()
 
     leaves = list(nest.leaves(list(inputs), expand_composites=True))
-    if thread.recorders.recording is None:
+    if thread.recorders.tracer is None:
         write(*leaves)
     else:  # a traced function prints in every call
         held = [tensor_or_variable(leaf) for leaf in leaves]
@@ -60,7 +60,7 @@ def print(*inputs: Any, **kwargs: Any) -> None:
             pairs = zip(leaves, held, strict=True)
             return write(*[leaf if x is None else next(tensors_now) for leaf, x in pairs])
 
-        perform(Host("print", write_again, pure=False, outputs=True), tensors)
+        call_host(HostCallback("print", write_again, pure=False, outputs=True), tensors)
 
 
 def _write(text: str, stream: Any) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.custom_gradient import record_custom
-from retrograde.core.host_callbacks import Host, perform
-from retrograde.core.indexed_slices import whole
+from retrograde.core.host_callbacks import HostCallback, call_host
+from retrograde.core.indexed_slices import as_dense
 from retrograde.core.recorders import thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
@@ -44,7 +44,7 @@ def py_function(
     inputs = [convert_to_tensor(x) for x in to_list("py_function", inp)]
     is_sequence = isinstance(Tout, (list, tuple))
     output_dtypes = [_dtype(t) for t in Tout] if is_sequence else [_dtype(Tout)]
-    if thread.recorders.recording is None:
+    if thread.recorders.tracer is None:
         outputs = _call(func, inputs, output_dtypes)
     else:
         outputs = _call_each_time(func, inputs, output_dtypes)
@@ -78,12 +78,12 @@ def _call_each_time(func: Callable, inputs: list, output_dtypes: list) -> list:
         tape, tensors, outputs = box.item().kept
         weights = [Tensor(g) for g in cotangents]
         results = tape.gradient(outputs, tensors, weights, UnconnectedGradients.ZERO)
-        return tuple([whole(g)._array for g in results])
+        return tuple([as_dense(g)._array for g in results])
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         cotangents = g if type(g) is tuple else (g,)
-        host = Host("py_function_gradient", backward, pure=False, outputs=True)
-        results = list(perform(host, (box, *cotangents)))
+        host = HostCallback("py_function_gradient", backward, pure=False, outputs=True)
+        results = list(call_host(host, (box, *cotangents)))
         arguments = [*inputs, *cotangents]
         second_order = _gradient_rule(functools.partial(_gradient, func, output_dtypes), arguments)
         results = record_custom("py_function_gradient", second_order, arguments, results)
@@ -104,7 +104,7 @@ def _gradient(func: Callable, output_dtypes: list, *tensors: Tensor) -> list:
         tape.watch([x for x in arguments if x._spec.dtype in dtypes.INEXACT])
         outputs = _call(func, arguments, output_dtypes)
     results = tape.gradient(outputs, arguments, cotangents, UnconnectedGradients.ZERO)
-    return [whole(g) for g in results]
+    return [as_dense(g) for g in results]
 
 
 def _gradient_rule(gradient: Callable, arguments: list) -> Callable:
@@ -152,7 +152,7 @@ def numpy_function(
         return _decorator(numpy_function, func, Tout)
     _check(func, Tout)
     tensors = tuple([as_tensor(x) for x in to_list("numpy_function", inp)])
-    if thread.recorders.recording is not None:
+    if thread.recorders.tracer is not None:
         return _call_numpy_each_time(func, tensors)
     results = nest.flatten(func(*(np.asarray(x.numpy()) for x in tensors)))
     outputs = [None if y is None else convert_to_tensor(y) for y in results]

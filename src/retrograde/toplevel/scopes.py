@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrograde.core import recorders
-from retrograde.core.recorders import alone
+from retrograde.core.recorders import isolate
 from retrograde.values.arguments import shown
 from retrograde.values.variable_scopes import full_scope_name, scopes
 
@@ -70,7 +70,7 @@ def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
     """Creates a context that is not part of the traced function: it runs once, while tracing."""
-    with alone() if recorders.thread.recorders.recording is not None else contextlib.nullcontext():
+    with isolate() if recorders.thread.recorders.tracer is not None else contextlib.nullcontext():
         yield
 
 
@@ -87,7 +87,7 @@ def executing_eagerly() -> bool:
 
 def inside_function() -> bool:
     """Returns whether a `function` is being traced."""
-    return recorders.thread.recorders.recording is not None
+    return recorders.thread.recorders.tracer is not None
 
 
 def no_op(name: Any = None) -> None:

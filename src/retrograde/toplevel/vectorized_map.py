@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.core.batching import Batched, CannotBatch, Level, mapping, of_all
+from retrograde.core.batching import Batched, CannotBatch, Level, examples_of, mapping
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops.conversion import as_tensor
@@ -70,7 +70,9 @@ def _run_batched(fn: Callable, pack: Callable, tensors: list[Tensor], level: Lev
     repeated = [_repeat_rows(x, level.size) for x in tensors]
     examples = [wrap(Batched(x if thread.recorders else x._array, level)) for x in repeated]
     results, pack_results = nest.flatten_with_pack(fn(pack(examples)))
-    stacked = [None if y is None else of_all(as_tensor(y), level, broadcast_to) for y in results]
+    stacked = [
+        None if y is None else examples_of(as_tensor(y), level, broadcast_to) for y in results
+    ]
     return pack_results([y if y is None or isinstance(y, Tensor) else wrap(y) for y in stacked])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from retrograde.core.recorders import alone
+from retrograde.core.recorders import isolate
 from retrograde.toplevel.module import Module
 from retrograde.train import _attribute_hooks as attribute_hooks
 from retrograde.train._files import CheckpointReader
@@ -52,7 +52,7 @@ class Restoration:
             if at not in self.restored and value_name(part) in self.nodes[at]["values"]
         ]
         puts = [self._put(part, at) for part, at in found]
-        with alone():  # a function that is being recorded must not do this each time
+        with isolate():  # a function that is being recorded must not do this each time
             for put in puts:
                 put()
         self.restored.update(at for _, at in found)

@@ -44,7 +44,7 @@ def squares(name: str, reference, of=well, **options) -> None:
 def one_by_one(f):
     """`f` of each matrix of a batch, stacked."""
 
-    def of_all(*xs, **attrs):
+    def examples_of(*xs, **attrs):
         batch = xs[0].shape[:-2]
         if not batch:
             return f(*xs, **attrs)
@@ -52,7 +52,7 @@ def one_by_one(f):
         rows = [f(*(x[place] for x in xs), **attrs) for place in places]
         return np.array(rows).reshape(*batch, *np.shape(rows[0])) if rows else xs[0]
 
-    return of_all
+    return examples_of
 
 
 # Inverses and determinants
@@ -276,14 +276,14 @@ case("pivots", complexes(3, 3), "complex", _pivots)
 
 
 def _by_eigenvalues(f):
-    def of_all(x):
+    def examples_of(x):
         if not x.size:
             return x
         e, v = np.linalg.eig(x.astype(complex))
         y = (v * f(e)[..., None, :]) @ np.linalg.inv(v)
         return y if x.dtype.kind == "c" else y.real
 
-    return of_all
+    return examples_of
 
 
 _expm = one_by_one(lambda x: scipy.linalg.expm(x) if x.size else x)

@@ -30,7 +30,7 @@ class ObservedCall(NamedTuple):
     def passes(self, position: int) -> bool:
         """Returns whether a gradient flows from the output to the input at `position`."""
         if isinstance(self.name, CustomName):
-            return position not in self.name.withheld
+            return position not in self.name.missing
         primitive = PRIMITIVES.get(self.name)
         if primitive is None or primitive.joint is not None:
             return self.recorded or primitive is not None

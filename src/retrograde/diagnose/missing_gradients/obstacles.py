@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.custom_gradient import CustomName
-from retrograde.core.recorders import alone
+from retrograde.core.recorders import isolate
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives.jacobian import pull
@@ -210,7 +210,7 @@ class ExplainQuery(DisconnectedQuery):
         tape = self.tape
         inexact = [t for t in self.targets if t._spec.dtype in dtypes.INEXACT]
         seeds = [np.ones(t._spec.shape, t._spec.dtype) for t in inexact]
-        with alone():
+        with isolate():
             pull(TapeSnapshot(list(tape._entries), tape._roots, False), inexact, seeds, [tensor])
 
 

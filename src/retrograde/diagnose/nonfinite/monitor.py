@@ -222,5 +222,5 @@ def set_monitor(new: Monitor | None) -> None:
         recorders.remove(old)
     recorders.backward_pass = None
     if new is not None:
-        recorders.insert(0 if recorders.recording is None else 1, new)
+        recorders.insert(0 if recorders.tracer is None else 1, new)
         recorders.backward_pass = new.backward_pass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.backward import Cotangents, depending_on
-from retrograde.core.recorders import alone
+from retrograde.core.recorders import isolate
 from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.backward_steps import is_finite, step_by_step, to_numpy
@@ -126,7 +126,7 @@ class Search:
                     cotangents.deposit(x._id, seed(x, weight, on_tensors=False))
         wanted = {x._id for x in last.sources}
         needed = depending_on(wanted, last.entries)
-        with alone():
+        with isolate():
             step_by_step(entries, cotangents, wanted, needed, self._check_step)
 
     def _check_step(self, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
