@@ -670,11 +670,11 @@ def test_numbers_of_ragged_tensors_are_true_unless_they_are_zero():
 def test_ragged_tensors():
     x = tf.ragged.constant([[1.0, 2.0], [3.0]])
     one = tf.ragged.constant([[1.0], [1.0]])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the same lengths"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="equal row lengths"):
         x * one
     with pytest.raises(ValueError, match="to_tensor"):
         tf.shape(x)
-    with pytest.raises(ValueError, match="only rows can be picked"):
+    with pytest.raises(ValueError, match="only rows can be gathered"):
         tf.gather(x, [0], axis=1)
     with tf.GradientTape() as tape:
         tape.watch(x)

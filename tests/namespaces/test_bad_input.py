@@ -1,9 +1,9 @@
-"""Bad input to every public function ends in a result, or in an error that says what is wrong.
+"""Invalid input to every public function leads to a result or to a deliberate error.
 
-The calls are those that are compared with TensorFlow. Their tensors are replaced by others of
-wrong rank, size, dtype or kind, and their plain arguments by nonsense. Whatever is raised must be
-raised on purpose, by a statement of the library, and be of a class that users catch: never an error
-of NumPy's, nor one of Python's that a mistake of ours lets through.
+The calls are those that are compared with TensorFlow. Their tensors are replaced by tensors of the
+wrong rank, size, dtype or type, and their other arguments by invalid values. Exceptions must come
+from a `raise` statement of the library and have a class that users catch. Errors of NumPy, or
+Python errors caused by a bug, fail the test.
 """
 
 import ast
@@ -21,10 +21,10 @@ from parity.calls import namespaces
 
 PACKAGE = str(pathlib.Path(tf.__file__).parent)
 
-ENDLESS = "tf.while_loop"  # with a condition that NaN never ends
+ENDLESS = "tf.while_loop"  # with NaN, its condition never becomes false
 
-# Errors that TensorFlow raises too, beside those that are fine everywhere
-ALSO = {
+# Exceptions that TensorFlow raises as well, in addition to those allowed everywhere
+ALSO_ALLOWED = {
     "tf.image.": AttributeError,
     "tf.signal.": IndexError,
     "tf.gradients": RuntimeError,
@@ -54,7 +54,7 @@ bounded = settings(
 )
 
 
-# Bad tensors
+# Invalid tensors
 
 
 def of_dtype(dtype):
@@ -66,7 +66,7 @@ def full(value):
 
 
 def shaped(change):
-    """Another shape, for sources that have axes."""
+    """Changes the shape of sources that are not scalars or empty."""
     return lambda x: tf.constant(change(x) if x.size and x.ndim else x)
 
 
@@ -91,7 +91,7 @@ FAULTS = {
     "huge": full(-1e30),
     "scalar": lambda _: tf.constant(0.5),
     "one_axis_more": shaped(lambda x: x[None]),
-    "one_axis_behind": shaped(lambda x: x[..., None]),
+    "one_trailing_axis_more": shaped(lambda x: x[..., None]),
     "one_axis_fewer": shaped(lambda x: x[0]),
     "one_row_fewer": shaped(lambda x: x[1:]),
     "one_row_more": shaped(lambda x: np.concatenate([x, x[:1]])),
@@ -99,18 +99,18 @@ FAULTS = {
     "one_column_more": shaped(lambda x: np.concatenate([x, x[..., :1]], -1)),
     "no_columns": shaped(lambda x: x[..., :0]),
     "no_rows": shaped(lambda x: x[:0]),
-    "nothing": lambda x: tf.zeros([0] * max(1, x.ndim)),
+    "empty": lambda x: tf.zeros([0] * max(1, x.ndim)),
     "five_elements": lambda _: tf.ones([5]),
     "six_axes": lambda _: tf.ones([2, 1, 3, 1, 2, 1]),
     "none": lambda _: None,
     "text": lambda _: "text",
-    "uneven": lambda _: [[1.0], [2.0, 3.0]],
+    "ragged_list": lambda _: [[1.0], [2.0, 3.0]],
     "object": lambda _: object(),
 }
 
 
 class FaultySources(Sources):
-    """Sources of which each has the next of `faults`, as long as there are any."""
+    """Sources that apply the next of `faults` to each new source."""
 
     def __init__(self, faults, tape):
         super().__init__(tf, np.random.default_rng(0), "float32")
@@ -119,7 +119,7 @@ class FaultySources(Sources):
 
     def __call__(self, *shape, **options):
         source = super().__call__(*shape, **options)
-        if options.get("kind") in ("c", "cspd"):  # made of sources that came this way
+        if options.get("kind") in ("c", "cspd"):  # composed of sources that are already faulty
             return source
         fault = next(self.faults, None)
         if fault is None:
@@ -136,7 +136,7 @@ def is_inexact(x):
 
 
 def run(name, expression, faults=()):
-    """Evaluates a call, and its gradient if there is a result."""
+    """Evaluates a call and its gradient."""
     with tf.GradientTape() as tape:
         sources = FaultySources(faults, tape)
         names = {"f": find(tf, name), "S": sources, "tf": tf, "np": np}
@@ -144,18 +144,18 @@ def run(name, expression, faults=()):
     tape.gradient([y for y in result if is_inexact(y)], sources.made)
 
 
-def accident(error, name):
-    """Where an error came from, if nobody meant to raise it; else `None`."""
+def unintended(error, name):
+    """Describes an error that no `raise` statement of the library raised; else `None`."""
     traceback = error.__traceback__
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
     file, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
-    if file == "<string>":  # in a function that is part of the call itself
+    if file == "<string>":  # raised by a function in the call expression
         return None
     code = linecache.getline(file, line).strip()
-    fine = (tf.errors.OpError, ValueError, TypeError)
-    fine += tuple(kind for prefix, kind in ALSO.items() if name.startswith(prefix))
-    if isinstance(error, fine) and file.startswith(PACKAGE) and code.startswith("raise"):
+    allowed = (tf.errors.OpError, ValueError, TypeError)
+    allowed += tuple(kind for prefix, kind in ALSO_ALLOWED.items() if name.startswith(prefix))
+    if isinstance(error, allowed) and file.startswith(PACKAGE) and code.startswith("raise"):
         return None
     return f"{type(error).__name__}: {error}, at {file}:{line}: {code}"
 
@@ -163,17 +163,17 @@ def accident(error, name):
 @every_namespace
 @bounded
 @given(st.lists(st.sampled_from([None, *FAULTS]), min_size=1, max_size=3))
-def test_bad_tensors_are_refused_in_words(namespace, faults):
+def test_invalid_tensors_raise_deliberate_errors(namespace, faults):
     for name, expression in CALLS[namespace]:
         try:
             run(name, expression, faults)
         except Exception as error:
-            assert accident(error, name) is None, f"{name}: {expression} with {faults}"
+            assert unintended(error, name) is None, f"{name}: {expression} with {faults}"
 
 
-# Bad arguments
+# Invalid arguments
 
-NONSENSE = (
+INVALID_VALUES = (
     "-9",
     "99",
     "1.5",
@@ -191,50 +191,50 @@ NONSENSE = (
 
 
 def plain_arguments(tree):
-    """The places in a call that hold numbers, strings and lists, outside of sources."""
+    """Yields the containers and keys of the arguments that are numbers, strings or lists."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") == "S":
             continue
-        for place, argument in enumerate(node.args):
+        for i, argument in enumerate(node.args):
             if isinstance(argument, ast.Constant | ast.List | ast.Tuple | ast.UnaryOp):
-                yield node.args, place
+                yield node.args, i
         for keyword in node.keywords:
             yield keyword, "value"
 
 
-def with_nonsense(expression, number, nonsense):
-    """The call with one of its plain arguments replaced; `None` if it has none."""
+def with_invalid_argument(expression, number, value):
+    """Replaces one of the plain arguments of a call; returns `None` if it has none."""
     tree = ast.parse(expression, mode="eval")
-    places = list(plain_arguments(tree))
-    if not places:
+    arguments = list(plain_arguments(tree))
+    if not arguments:
         return None
-    holder, place = places[number % len(places)]
-    replacement = ast.parse(nonsense, mode="eval").body
-    if isinstance(holder, list):
-        holder[place] = replacement
+    container, key = arguments[number % len(arguments)]
+    replacement = ast.parse(value, mode="eval").body
+    if isinstance(container, list):
+        container[key] = replacement
     else:
-        setattr(holder, place, replacement)
+        setattr(container, key, replacement)
     return ast.unparse(tree)
 
 
-def in_words_of_python(error):
-    """Whether Python itself says that a type is wrong, or that a string is no number."""
+def is_python_type_error(error):
+    """Returns whether Python reports a wrong type, or a string that is not a number."""
     if type(error) is TypeError:
         return "ufunc" not in str(error) and "array" not in str(error)
-    words = ("invalid literal for int() with", "could not convert string to float")
-    return type(error) is ValueError and str(error).startswith(words)
+    messages = ("invalid literal for int() with", "could not convert string to float")
+    return type(error) is ValueError and str(error).startswith(messages)
 
 
 @every_namespace
 @bounded
-@given(st.integers(0, 4), st.sampled_from(NONSENSE))
-def test_nonsense_for_an_argument_is_refused(namespace, place, nonsense):
+@given(st.integers(0, 4), st.sampled_from(INVALID_VALUES))
+def test_invalid_arguments_raise_deliberate_errors(namespace, number, value):
     for name, expression in CALLS[namespace]:
-        call = with_nonsense(expression, place, nonsense)
+        call = with_invalid_argument(expression, number, value)
         if call is None:
             continue
         try:
             run(name, call)
         except Exception as error:
-            fine = in_words_of_python(error) or accident(error, name) is None
-            assert fine, f"{name}: {call}"
+            allowed = is_python_type_error(error) or unintended(error, name) is None
+            assert allowed, f"{name}: {call}"

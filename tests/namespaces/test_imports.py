@@ -1,4 +1,4 @@
-"""Who imports whom, and what `import retrograde` brings in."""
+"""The import layers of the package, and the modules that `import retrograde` loads."""
 
 import ast
 import importlib
@@ -20,17 +20,17 @@ HEAVY = ("jax", "jaxlib", "keras", "optree", "safetensors", "scipy", "tensorflow
 
 
 def layer_of(path):
-    """The part of the package that a file belongs to: `core`, `ops`, or a public namespace."""
+    """Returns the subpackage of a file: `core`, `ops`, or a public namespace."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def imported(nodes):
-    """The full names of the modules that the import statements among `nodes` name."""
+    """Yields the full names of the modules that the import statements among `nodes` import."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "imports are written in full"
+            assert not node.level, "imports are absolute"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
@@ -43,14 +43,14 @@ def is_for_type_checkers(node):
 
 
 def layers(path):
-    """The parts of the package that a file imports from, anywhere in it."""
+    """Returns the subpackages that a file imports from, also inside functions."""
     tree = parsed(path)
-    unused = {n for node in ast.walk(tree) if is_for_type_checkers(node) for n in ast.walk(node)}
-    names = imported(node for node in ast.walk(tree) if node not in unused)
+    typing = {n for node in ast.walk(tree) if is_for_type_checkers(node) for n in ast.walk(node)}
+    names = imported(node for node in ast.walk(tree) if node not in typing)
     return {n.split(".")[1] for n in names if n.startswith("retrograde.")}
 
 
-# The packages that each of them may import. Those that are not listed may import all.
+# The subpackages that each subpackage may import. Subpackages not listed may import all.
 BELOW = {
     "values": set(),
     "core": {"values"},
@@ -64,14 +64,14 @@ BELOW = {
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_go_down_the_layers(path):
+def test_files_import_only_lower_layers(path):
     layer = layer_of(path)
 
     assert layer not in BELOW or layers(path) <= {layer, *BELOW[layer]}
 
 
 def named_in_strings(path):
-    """The packages that strings in a file name, as `importlib.import_module` would need them."""
+    """Returns the subpackages in strings that are module names, as for `import_module`."""
     strings = [n.value for n in ast.walk(parsed(path)) if isinstance(n, ast.Constant)]
     names = [s for s in strings if isinstance(s, str) and re.fullmatch(r"retrograde(\.\w+)+", s)]
     return {name.split(".")[1] for name in names}
@@ -80,7 +80,7 @@ def named_in_strings(path):
 @pytest.mark.parametrize(
     "path", [p for p in FILES if layer_of(p) in BELOW], ids=lambda p: str(p.relative_to(PACKAGE))
 )
-def test_no_layer_names_one_above_it_in_a_string(path):
+def test_strings_name_only_modules_of_lower_layers(path):
     layer = layer_of(path)
 
     assert named_in_strings(path) <= {layer, *BELOW[layer]}
@@ -94,7 +94,7 @@ def test_diagnose_and_program_do_not_import_each_other(path):
 
 
 def registered():
-    """The modules that `core` imports by name: those that other packages have registered."""
+    """Returns the modules that are registered as hooks, which `core` imports by name."""
     return {*hooks.TAPE_METHODS.values(), *hooks.VARIABLE_METHODS.values(), *FUNCTIONS.values()}
 
 
@@ -108,7 +108,7 @@ def test_only_packages_above_core_register_hooks():
     ("name", "module"),
     [*hooks.TAPE_METHODS.items(), *hooks.VARIABLE_METHODS.items(), *FUNCTIONS.items()],
 )
-def test_what_is_registered_is_there(name, module):
+def test_registered_hooks_exist(name, module):
     assert callable(getattr(importlib.import_module(module), name))
 
 
@@ -117,7 +117,7 @@ def test_what_is_registered_is_there(name, module):
     [p for p in FILES if layer_of(p) in ("core", "values")],
     ids=lambda p: str(p.relative_to(PACKAGE)),
 )
-def test_the_core_looks_up_no_primitive_by_name(path):
+def test_core_and_values_look_up_no_primitive_by_name(path):
     lookups = [
         ast.unparse(node)
         for node in ast.walk(parsed(path))
@@ -133,25 +133,25 @@ def test_the_core_looks_up_no_primitive_by_name(path):
     [p for p in FILES if layer_of(p) in ("core", "fusion")],
     ids=lambda p: str(p.relative_to(PACKAGE)),
 )
-def test_the_core_knows_nothing_of_keras(path):
+def test_core_and_fusion_do_not_mention_keras(path):
     assert not re.search(r"keras|Layer\.__call__", path.read_text(), re.IGNORECASE)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_heavy_packages_are_imported_where_they_are_used(path):
+def test_heavy_packages_are_imported_inside_functions(path):
     heavy = {*HEAVY} - ({"keras"} if layer_of(path) == "keras_backend" else set())
     names = {name.split(".")[0] for name in imported(parsed(path).body)}
 
     assert not names & heavy
 
 
-def test_the_core_knows_nothing_of_jax():
+def test_core_does_not_import_jax():
     names = [n for p in FILES if layer_of(p) == "core" for n in imported(ast.walk(parsed(p)))]
 
     assert not [name for name in names if name.split(".")[0] in ("jax", "jaxlib")]
 
 
-def test_import_brings_in_nothing_heavy():
+def test_import_loads_no_heavy_packages():
     program = "import sys, retrograde; print(*sorted({n.split('.')[0] for n in sys.modules}))"
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
@@ -160,7 +160,7 @@ def test_import_brings_in_nothing_heavy():
     assert not set(result.stdout.split()) & set(HEAVY)
 
 
-def test_version_is_that_of_the_project():
+def test_version_agrees_with_pyproject():
     project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["project"]
 
     assert retrograde.__version__ == project["version"]

@@ -1,4 +1,4 @@
-"""Public names are listed once, in stubs, and imported when they are first used."""
+"""Public names are listed once, in stubs, and imported on first use."""
 
 import ast
 import importlib
@@ -28,7 +28,7 @@ def calls(path, function):
 
 
 def bound_in(path):
-    """The names that the statements of a module bind."""
+    """Returns the names that the top-level statements of a module bind."""
     bound = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -36,8 +36,8 @@ def bound_in(path):
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             bound.add(node.name)
         else:
-            stored = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-            bound |= {n.id for n in stored if isinstance(n.ctx, ast.Store)}
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            bound |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
     return bound
 
 
@@ -53,8 +53,8 @@ def test_every_module_that_reads_a_stub_has_one():
 
 
 @each_stub
-def test_a_stub_holds_one_import_of_each_name(stub):
-    """The alias makes it a re-export for type checkers, which know no other form."""
+def test_a_stub_imports_each_name_once(stub):
+    """Type checkers recognize a re-export by the alias `name as name`."""
     statements = ast.parse(stub.read_text()).body
     names = [alias.name for statement in statements for alias in statement.names]
     homes = [statement.module for statement in statements]
@@ -67,7 +67,7 @@ def test_a_stub_holds_one_import_of_each_name(stub):
 
 
 @each_stub
-def test_every_public_name_is_found_and_listed(stub):
+def test_every_public_name_exists_and_is_in_dir_and_all(stub):
     module = module_of(stub)
     names = sorted(names_in_stub(module))
 
@@ -76,15 +76,15 @@ def test_every_public_name_is_found_and_listed(stub):
 
 
 @each_stub
-def test_no_public_name_is_defined_in_two_ways(stub):
+def test_no_name_in_a_stub_is_also_defined_in_the_module(stub):
     names = {*names_in_stub(module_of(stub))}
 
     assert not bound_in(stub.with_suffix(".py")) & (names | {"__all__"})
 
 
 @each_stub
-def test_no_name_is_that_of_a_file_beside_it(stub):
-    """Else it would depend on what was imported before which of the two is meant."""
+def test_no_public_name_is_also_the_name_of_a_submodule(stub):
+    """Otherwise the attribute would depend on the order of imports."""
     if stub.stem != "__init__":
         return
     module = module_of(stub)
@@ -99,7 +99,7 @@ def test_no_name_is_that_of_a_file_beside_it(stub):
     [path for path in sorted(PACKAGE.rglob("*.py")) if calls(path, "from_all")],
     ids=lambda p: str(p.relative_to(PACKAGE)),
 )
-def test_modules_that_define_names_list_them(path):
+def test_modules_with_an_all_list_define_its_names(path):
     module = module_of(path)
 
     assert dir(module) == sorted(module.__all__)
@@ -130,14 +130,14 @@ def test_every_namespace_shows_public_names_only():
         assert {m.__name__.partition(".")[0] for m in modules} <= {"retrograde", "keras"}, module
 
 
-def test_a_star_imports_the_public_names():
+def test_star_import_binds_the_public_names():
     scope = {}
     exec("from retrograde.signal import *", scope)
 
     assert {*scope} - {"__builtins__"} == {*tf.signal.__all__}
 
 
-def test_a_name_that_is_not_there_says_so():
+def test_missing_names_raise_attribute_error():
     with pytest.raises(AttributeError, match="module 'retrograde' has no attribute 'sess'"):
         tf.sess  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'retrograde.math' has no attribute 'sinus'"):
@@ -151,7 +151,7 @@ def loaded_by(program):
     return result.stdout.split()
 
 
-def test_little_is_loaded_before_it_is_used():
+def test_namespaces_are_loaded_on_first_use():
     at_first = loaded_by("import retrograde as tf")
     later = loaded_by("import retrograde as tf; tf.image.flip_up_down")
 
@@ -161,7 +161,7 @@ def test_little_is_loaded_before_it_is_used():
     assert "retrograde.signal" not in later
 
 
-def test_operators_are_there_from_the_start():
+def test_operators_work_without_loading_math():
     program = (
         "import retrograde as tf; from retrograde.core.tensor import Tensor; import numpy; "
         "assert float((Tensor(numpy.ones(2)) + 1.0)[0]) == 2.0"

@@ -1,4 +1,4 @@
-"""Every public callable takes TensorFlow's parameters: their names, their order, their defaults."""
+"""Every public callable has TensorFlow's parameters, with the same names, order and defaults."""
 
 import functools
 import inspect
@@ -19,63 +19,63 @@ RECORDED = {
     if parameters is not None
 }
 
-OTHERWISE = {
-    "tf.UnconnectedGradients": "an enumeration, whose signature is Python's own",
-    "tf.VariableAggregation": "an enumeration, whose signature is Python's own",
-    "tf.VariableSynchronization": "an enumeration, whose signature is Python's own",
-    "tf.distribute.ReduceOp": "an enumeration, whose signature is Python's own",
-    "tf.distribute.Strategy": "TensorFlow's takes an extension, of which there are none here",
-    "tf.random.Algorithm": "an enumeration, whose signature is Python's own",
-    "tf.DType": "the dtypes are there already; nobody makes one",
-    "tf.dtypes.DType": "the dtypes are there already; nobody makes one",
-    "tf.Tensor": "tensors are made by operations",
-    "tf.function": "has one more, `strict`, by name only",
-    "tf.Variable": "TensorFlow hides its parameters behind *args and **kwargs",
+EXCEPTIONS = {
+    "tf.UnconnectedGradients": "the signature of an enumeration comes from Python",
+    "tf.VariableAggregation": "the signature of an enumeration comes from Python",
+    "tf.VariableSynchronization": "the signature of an enumeration comes from Python",
+    "tf.distribute.ReduceOp": "the signature of an enumeration comes from Python",
+    "tf.distribute.Strategy": "TensorFlow's strategy requires an extension object",
+    "tf.random.Algorithm": "the signature of an enumeration comes from Python",
+    "tf.DType": "dtypes are predefined constants",
+    "tf.dtypes.DType": "dtypes are predefined constants",
+    "tf.Tensor": "tensors are created by operations",
+    "tf.function": "has one more, the keyword-only `strict`",
+    "tf.Variable": "TensorFlow declares only *args and **kwargs",
 }
 
 TAPES = ("tf.GradientTape", "tf.autodiff.GradientTape")
-OWN = {"lines", "memory_limit", "on_none"}  # keywords that TensorFlow does not have
-BEYOND = dict.fromkeys(TAPES, OWN)
+ADDITIONAL = {tape: {"lines", "memory_limit", "on_none"} for tape in TAPES}  # not in TensorFlow
 
 
 def find(name):
-    """What retrograde has under a name of TensorFlow's, or `None`."""
+    """Returns the object with this name of TensorFlow in retrograde, or `None`."""
     parts = name.split(".")[1:]
     return functools.reduce(lambda found, part: getattr(found, part, None), parts, retrograde)
 
 
-PRESENT = [name for name in RECORDED if find(name) is not None and name not in OTHERWISE]
+PRESENT = [name for name in RECORDED if find(name) is not None and name not in EXCEPTIONS]
 
 
-def test_there_is_something_to_compare():
+def test_many_signatures_are_compared():
     assert len(PRESENT) > 250
 
 
 @pytest.mark.parametrize("name", PRESENT)
-def test_parameters_are_those_of_tensorflow(name):
-    own = BEYOND.get(name, ())
-    parameters = [p for p in inspect.signature(find(name)).parameters.values() if p.name not in own]
+def test_parameters_agree_with_tensorflow(name):
+    additional = ADDITIONAL.get(name, ())
+    signature = inspect.signature(find(name))
+    parameters = [p for p in signature.parameters.values() if p.name not in additional]
 
-    assert [_written(p) for p in parameters] == [
-        _placeless(p) for p in RECORDED[name] if p != ["*"]
+    assert [_format_parameter(p) for p in parameters] == [
+        _without_address(p) for p in RECORDED[name] if p != ["*"]
     ]
 
 
-@pytest.mark.parametrize("name", BEYOND)
-def test_parameters_of_our_own_are_given_by_keyword(name):
+@pytest.mark.parametrize("name", ADDITIONAL)
+def test_additional_parameters_are_keyword_only(name):
     parameters = inspect.signature(find(name)).parameters
 
-    assert {parameters[own].kind for own in BEYOND[name]} == {inspect.Parameter.KEYWORD_ONLY}
+    assert {parameters[p].kind for p in ADDITIONAL[name]} == {inspect.Parameter.KEYWORD_ONLY}
 
 
-def _placeless(parameter):
-    """A function that is a default is printed with its place in memory."""
+def _without_address(parameter):
+    """Removes the memory address from the repr of a default that is a function."""
     return [ADDRESS.sub("", part) for part in parameter]
 
 
-def _written(parameter):
+def _format_parameter(parameter):
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     name = stars + parameter.name
     if parameter.default is parameter.empty:
         return [name]
-    return _placeless([name, repr(parameter.default)])
+    return _without_address([name, repr(parameter.default)])

@@ -1,4 +1,4 @@
-"""tf.test: what its assertions accept, and its two ways to a Jacobian."""
+"""tf.test: the assertions of TestCase, and compute_gradient."""
 
 import os
 import random
@@ -33,33 +33,33 @@ def jacobians(f, *xs, **options):
         (lambda x: x * x, [tf.Variable([3.0])], [[[6]]]),
     ],
 )
-def test_both_ways_give_the_jacobian(f, xs, expected):
-    theory, numbers = jacobians(f, *xs)
+def test_gradient_and_finite_differences_give_the_jacobian(f, xs, expected):
+    exact, numerical = jacobians(f, *xs)
 
-    for exact, by_tape, by_differences in zip(expected, theory, numbers, strict=True):
-        np.testing.assert_allclose(by_tape, exact, rtol=1e-6)
-        np.testing.assert_allclose(by_differences, exact, rtol=1e-3, atol=1e-6)
+    for jacobian, from_tape, from_differences in zip(expected, exact, numerical, strict=True):
+        np.testing.assert_allclose(from_tape, jacobian, rtol=1e-6)
+        np.testing.assert_allclose(from_differences, jacobian, rtol=1e-3, atol=1e-6)
 
 
 def test_a_jacobian_has_the_dtype_of_the_argument_and_may_be_empty():
     for dtype in ("float16", "bfloat16", "float32", "float64"):
-        theory, numbers = jacobians(lambda x: x * x, tf.constant([1.0], dtype))
-        assert theory[0].dtype == numbers[0].dtype == tf.as_dtype(dtype).numpy_dtype
-    theory, numbers = jacobians(lambda x: x * x, tf.zeros([0]))
-    assert theory[0].shape == numbers[0].shape == (0, 0)
+        exact, numerical = jacobians(lambda x: x * x, tf.constant([1.0], dtype))
+        assert exact[0].dtype == numerical[0].dtype == tf.as_dtype(dtype).numpy_dtype
+    exact, numerical = jacobians(lambda x: x * x, tf.zeros([0]))
+    assert exact[0].shape == numerical[0].shape == (0, 0)
 
 
-def test_a_wrong_gradient_shows():
-    theory, numbers = jacobians(tf.stop_gradient, [1.0])
+def test_a_wrong_gradient_differs_from_the_numerical_one():
+    exact, numerical = jacobians(tf.stop_gradient, [1.0])
 
-    assert theory[0].tolist() == [[0.0]]
-    assert numbers[0].tolist() == [[1.0]]
+    assert exact[0].tolist() == [[0.0]]
+    assert numerical[0].tolist() == [[1.0]]
 
 
-def test_the_step_can_be_chosen():
-    _, numbers = jacobians(lambda x: x**3, tf.constant([1.0], tf.float64), delta=0.1)
+def test_delta_is_the_step_of_the_differences():
+    _, numerical = jacobians(lambda x: x**3, tf.constant([1.0], tf.float64), delta=0.1)
 
-    np.testing.assert_allclose(numbers[0], [[3.01]])
+    np.testing.assert_allclose(numerical[0], [[3.01]])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_step_can_be_chosen():
         ),
     ],
 )
-def test_message(call, message):
+def test_error_message(call, message):
     assert_raises(call, ValueError, message)
 
 
@@ -92,7 +92,7 @@ SLICES = tf.IndexedSlices(tf.constant([1.0]), tf.constant([1]), tf.constant([2])
 
 
 @pytest.mark.parametrize(
-    ("name", "holds", "fails"),
+    ("name", "passing", "failing"),
     [
         ("assertAllEqual", ([1, 2], tf.constant([1, 2])), ([1, 2], [1, 3])),
         ("assertAllEqual", (np.nan, np.nan), ([1, 2], [1, 2, 3])),
@@ -139,15 +139,15 @@ SLICES = tf.IndexedSlices(tf.constant([1.0]), tf.constant([1]), tf.constant([2])
         ("assertNotEmpty", ([1],), ([],)),
     ],
 )
-def test_assertion(name, holds, fails):
+def test_assertion(name, passing, failing):
     check = getattr(CASE, name)
 
-    check(*holds)
+    check(*passing)
     with pytest.raises(AssertionError):
-        check(*fails)
+        check(*failing)
 
 
-def test_what_is_outside_a_range_is_named():
+def test_all_in_range_reports_the_indices_outside():
     assert_raises(
         lambda: CASE.assertAllInRange([1, 2], 1, 2, open_upper_bound=True),
         AssertionError,
@@ -155,7 +155,7 @@ def test_what_is_outside_a_range_is_named():
     )
 
 
-def test_errors_are_matched():
+def test_assert_raises_matches_patterns_and_predicates():
     with CASE.assertRaisesOpError("shapes"):
         tf.ones([2]) + tf.ones([3])
     with CASE.assertRaisesWithPredicateMatch(ValueError, lambda e: "x" in str(e)):
@@ -166,7 +166,7 @@ def test_errors_are_matched():
         pass
 
 
-def test_values_come_out_of_tensors():
+def test_evaluate():
     found = CASE.evaluate([tf.constant(1), {"a": tf.Variable([2.0]), "b": None}])
     assert found == [1, {"a": [2.0], "b": None}]
     assert type(found[0]) is np.int32
@@ -179,7 +179,7 @@ def test_values_come_out_of_tensors():
     )
 
 
-def test_a_test_case_runs_with_seeds_and_files_of_its_own():
+def test_test_cases_set_seeds_and_have_temporary_directories():
     drawn, directories = [], []
 
     class Example(tf.test.TestCase):
@@ -201,7 +201,7 @@ def test_a_test_case_runs_with_seeds_and_files_of_its_own():
     assert not any(map(os.path.exists, directories))
 
 
-def test_main_runs_the_tests_of_a_program():
+def test_main_runs_the_tests_of_the_main_program():
     program = (
         "import retrograde as tf\n"
         "class T(tf.test.TestCase):\n"
@@ -217,7 +217,7 @@ def test_main_runs_the_tests_of_a_program():
     assert "Ran 1 test" in result.stderr
 
 
-def test_what_there_is():
+def test_build_and_device_information():
     assert tf.test.gpu_device_name() == ""
     assert tf.test.is_built_with_xla()
     assert not tf.test.is_gpu_available()
@@ -228,7 +228,7 @@ def test_what_there_is():
     assert sum(map(tf.test.is_cpu_target_available, ("x86", "aarch64", "ppc"))) <= 1
 
 
-def test_the_module_is_imported_when_it_is_asked_for():
+def test_the_module_is_imported_lazily():
     program = (
         "import sys, retrograde as tf; before = 'unittest' in sys.modules; tf.test.main; "
         "print(before, 'unittest' in sys.modules)"

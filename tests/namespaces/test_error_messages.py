@@ -1,4 +1,4 @@
-"""What is said about input that random calls of every function have shown to be a mistake."""
+"""Error messages for invalid input found by random calls of every function."""
 
 import pytest
 
@@ -20,7 +20,7 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "message"),
+    ("call", "error", "message"),
     [
         (
             lambda: tf.random.poisson([2], "text"),
@@ -114,7 +114,7 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
         (
             lambda: tf.image.psnr("a", "b", 1.0),
             TypeError,
-            "Expected images of numbers. Received: dtype string.",
+            "Expected images with a numeric dtype. Received: dtype string.",
         ),
         (
             lambda: tf.image.non_max_suppression_padded(
@@ -152,37 +152,37 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
         (
             lambda: tf.sparse.sampled_addmm([[0, 0]], [1.0], [1, 1], 1.0, EYE),
             ValueError,
-            "sampled_addmm: expected indices that are integers, and matrices. Received: indices of "
-            "dtype int32, shapes () and (4, 4).",
+            "sampled_addmm: expected integer indices, and matrices. Received: indices of dtype "
+            "int32, shapes () and (4, 4).",
         ),
     ],
 )
-def test_message(call, kind, message):
-    assert_raises(call, kind, message)
+def test_error_message(call, error, message):
+    assert_raises(call, error, message)
 
 
-def test_boxes_without_a_place_are_not_drawn():
+def test_boxes_with_nonfinite_coordinates_are_not_drawn():
     images = tf.zeros([1, 4, 4, 1])
     for coordinate in (float("nan"), float("inf")):
         drawn = tf.image.draw_bounding_boxes(images, [[[coordinate] * 4]], [[1.0]])
         assert not drawn.numpy().any()
 
 
-def test_infinite_boxes_are_suppressed_without_a_warning():
+def test_non_max_suppression_of_infinite_boxes_does_not_warn():
     boxes = tf.constant([[0.0, 0.0, float("inf"), 1.0], [0.0, 0.0, 1.0, 1.0]])
-    chosen = tf.image.non_max_suppression(boxes, [0.9, 0.8], 2)
+    kept = tf.image.non_max_suppression(boxes, [0.9, 0.8], 2)
 
-    assert chosen.numpy()[0] == 0
+    assert kept.numpy()[0] == 0
 
 
-def test_a_seed_below_zero_is_a_seed():
+def test_negative_seeds_are_valid():
     x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
     first, second = (tf.nn.fractional_max_pool(x, 1.44, seed=-9).output for _ in range(2))
 
     assert first.numpy().tolist() == second.numpy().tolist()
 
 
-def test_conjugate_gradients_need_vectors():
+def test_conjugate_gradient_requires_a_vector():
     names = ("matvec", "is_self_adjoint", "is_positive_definite")
     operator = type("Operator", (), dict.fromkeys(names, True))
     assert_raises(

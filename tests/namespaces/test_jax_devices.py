@@ -1,4 +1,4 @@
-"""Devices of JAX: three of the CPU's, in a process of their own."""
+"""JAX devices: three CPU devices, in a separate process."""
 
 import json
 import os
@@ -17,7 +17,7 @@ PROGRAM = textwrap.dedent(
     import retrograde as tf
 
 
-    def trained(device):
+    def train(device):
         with tf.device(device):
             rng = np.random.default_rng(0)
             w, b = tf.Variable(rng.normal(size=(3, 2))), tf.Variable(np.zeros(2))
@@ -42,14 +42,14 @@ PROGRAM = textwrap.dedent(
             pass
 
 
-    here, there = trained("/CPU:0"), trained("/CPU:2")
+    on_cpu0, on_cpu2 = train("/CPU:0"), train("/CPU:2")
     with tf.device("/CPU:1"):
-        one = tf.constant([1.0, 2.0])
+        outer = tf.constant([1.0, 2.0])
         text = tf.constant(["a"]) + tf.constant(["b"])
         with tf.device("/CPU:0"):
-            none = tf.constant([1.0, 2.0])
+            inner = tf.constant([1.0, 2.0])
     double = tf.function(lambda x: x * 2.0, jit_compile=True)
-    double(one)
+    double(outer)
     soft = tf.device("/GPU:7")
     with soft:
         fallback = tf.constant(1.0)
@@ -59,12 +59,12 @@ PROGRAM = textwrap.dedent(
             {
                 "text": text.numpy()[0].decode(),
                 "listed": [d.name for d in tf.config.list_physical_devices()],
-                "here": [x.device[-5:] for x in here],
-                "there": [x.device[-5:] for x in there],
-                "losses": [float(here[0]), float(there[0])],
-                "nested": [one.device[-5:], none.device[-5:], (one + 1.0).device[-5:]],
-                "dtypes": [there[1].dtype.name, one.dtype.name],
-                "compiled": double(one).numpy().tolist(),
+                "cpu0": [x.device[-5:] for x in on_cpu0],
+                "cpu2": [x.device[-5:] for x in on_cpu2],
+                "losses": [float(on_cpu0[0]), float(on_cpu2[0])],
+                "nested": [outer.device[-5:], inner.device[-5:], (outer + 1.0).device[-5:]],
+                "dtypes": [on_cpu2[1].dtype.name, outer.dtype.name],
+                "compiled": double(outer).numpy().tolist(),
                 "soft": fallback.device[-5:],
                 "missing": error(missing),
             }
@@ -75,7 +75,7 @@ PROGRAM = textwrap.dedent(
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=3", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", PROGRAM]
     run = subprocess.run(
@@ -85,30 +85,30 @@ def found():
     return json.loads(run.stdout)
 
 
-def test_all_are_listed(found):
-    assert found["listed"] == [f"/physical_device:CPU:{i}" for i in range(3)]
+def test_all_devices_are_listed(results):
+    assert results["listed"] == [f"/physical_device:CPU:{i}" for i in range(3)]
 
 
-def test_what_is_made_and_computed_in_a_block_lives_there(found):
-    assert found["here"] == ["CPU:0"] * 3
-    assert found["there"] == ["CPU:2"] * 3
-    assert found["nested"] == ["CPU:1", "CPU:0", "CPU:1"]
+def test_tensors_and_results_are_on_the_device_of_the_block(results):
+    assert results["cpu0"] == ["CPU:0"] * 3
+    assert results["cpu2"] == ["CPU:2"] * 3
+    assert results["nested"] == ["CPU:1", "CPU:0", "CPU:1"]
 
 
-def test_it_is_the_same_there(found):
-    here, there = found["losses"]
-    assert there == pytest.approx(here, rel=1e-12)
-    assert found["dtypes"] == ["float64", "float32"]
-    assert found["compiled"] == [2.0, 4.0]
+def test_results_are_the_same_on_both_devices(results):
+    loss0, loss2 = results["losses"]
+    assert loss2 == pytest.approx(loss0, rel=1e-12)
+    assert results["dtypes"] == ["float64", "float32"]
+    assert results["compiled"] == [2.0, 4.0]
 
 
-def test_strings_stay_with_numpy(found):
-    assert found["text"] == "ab"
+def test_strings_are_computed_by_numpy(results):
+    assert results["text"] == "ab"
 
 
-def test_a_missing_device_is_an_error_if_it_must_be_there(found):
-    assert found["soft"] == "CPU:0"
-    assert found["missing"] == (
+def test_a_missing_device_is_an_error_without_soft_placement(results):
+    assert results["soft"] == "CPU:0"
+    assert results["missing"] == (
         "Could not satisfy device specification '/device:GPU:0'. Expected one of ['/device:CPU:0', "
         "'/device:CPU:1', '/device:CPU:2']. tf.config.set_soft_device_placement(True) uses the CPU "
         "for missing devices."
