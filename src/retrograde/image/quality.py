@@ -175,8 +175,8 @@ def ssim_multiscale(
     """
     x1, x2, max_value = _image_pair(img1, img2, max_val, "ssim_multiscale")
     size, sigma = _filter_options(filter_size, filter_sigma)
-    op_name = "ssim_multiscale: power_factors"
-    powers = [as_float(power, op_name) for power in to_list(op_name, power_factors)]
+    label = "ssim_multiscale: power_factors"
+    powers = [as_float(power, label) for power in to_list(label, power_factors)]
     if not powers:
         raise IndexError("ssim_multiscale: power_factors is empty. Expected one factor per scale.")
     factors = []
