@@ -18,7 +18,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench parity keras-suite campaigns clean
+.PHONY: help demo test lint types format docs bench parity keras-suite campaigns clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1|/' | \
@@ -30,9 +30,12 @@ demo: $(VENV)/.demo  ## train a small classifier and draw what it learned
 test: $(VENV)/.dev  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-lint: $(VENV)/.dev  ## check code style and formatting
+lint: types  ## check code style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev  ## check types with mypy
+	$(BIN)/mypy
 
 format: $(VENV)/.dev  ## put the code in the house's format
 	$(BIN)/ruff check --fix-only .
@@ -55,7 +58,7 @@ campaigns: $(VENV)/.dev  ## run random trials that look for faults (ARGS="--minu
 	$(BIN)/python campaigns/run.py $(ARGS)
 
 clean:  ## remove the environment and everything that was made
-	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Some systems ship venv without ensurepip; there the interpreter's own pip fills the environment.

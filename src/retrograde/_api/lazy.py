@@ -11,11 +11,10 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 
-def names_in_stub(module: ModuleType) -> dict[str, str]:
+def names_in_stub(module: Any) -> dict[str, str]:
     """Returns the public names of a module, mapped to the modules that define them.
 
     A stub contains only statements `from home import name as name`. The formatter wraps long ones
