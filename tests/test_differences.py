@@ -493,7 +493,7 @@ def test_truncated_compressed_data_are_lost_data(kind, compress, tmp_path):
         lambda: list(tf.data.TextLineDataset(str(path), kind)),
         lambda: list(tf.data.FixedLengthRecordDataset(str(path), 11, compression_type=kind)),
     ):
-        with pytest.raises(tf.errors.DataLossError, match="the compressed data end too soon"):
+        with pytest.raises(tf.errors.DataLossError, match="the compressed data are truncated"):
             read()
 
 

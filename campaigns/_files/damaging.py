@@ -9,7 +9,7 @@ import zlib
 from typing import Any
 
 from campaigns._files.images import chunks_of, png_of
-from retrograde.files.checked_json import json_checksum, sealed
+from retrograde.files.checked_json import dump_with_checksum, json_checksum
 
 _NUMBERS = (0, 1, -1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, -(2**31), 2**53, 2**63, 2**64, 10**30)
 
@@ -113,7 +113,7 @@ def _json(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
     how = replace_leaf(rng, content, canary)
     has_checksum = isinstance(content, dict) and "checksum" in content
     if has_checksum and "nested" not in how and rng.random() < 0.8:
-        return sealed(content), f"{how}, checksum right"
+        return dump_with_checksum(content), f"{how}, checksum right"
     return _dumped(content), how
 
 

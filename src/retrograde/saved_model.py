@@ -1,4 +1,4 @@
-"""tf.saved_model: functions and variables in a directory, without the Python code behind them."""
+"""tf.saved_model: saves and loads functions and variables without their Python code."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from retrograde.files.atomic import (
     sync_directory,
     write_bytes,
 )
-from retrograde.files.checked_json import read_sealed, sealed
-from retrograde.files.tensors import SUFFIX, TensorFile, put_tensors
+from retrograde.files.checked_json import dump_with_checksum, read_with_checksum
+from retrograde.files.tensors import SUFFIX, TensorFile, write_tensors_in_place
 from retrograde.io.files import tensorflow_errors
 from retrograde.program.concrete_function import ConcreteFunction
 from retrograde.program.function import Function
@@ -41,22 +41,22 @@ from retrograde.values.errors import DataLossError, OpError
 
 __all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
 
-__path__: list[str] = []  # of TensorFlow's, modules can be imported
+__path__: list[str] = []  # allows imports of submodules, as in TensorFlow
 __getattr__, __dir__ = from_all(__name__)
 
 _FILE = "saved_model.json"
-_TENSORS = f"tensors-({TOKEN}){re.escape(SUFFIX)}"  # as `_FILE` names them
+_TENSORS = f"tensors-({TOKEN}){re.escape(SUFFIX)}"  # the name is in `_FILE`
 _KIND = "saved model"
 _VERSION = 1
 _DEFAULT = "serving_default"
 
 
 class SaveOptions:
-    """How to save.
+    """Options for saving.
 
-    With `experimental_custom_gradients`, the rules of `custom_gradient`s are saved, too; without,
-    the derivatives of what they compute take their place. The rest concerns TensorFlow's own files
-    and is accepted and ignored.
+    With `experimental_custom_gradients`, the gradient functions of `custom_gradient`s are saved.
+    Without it, the loaded functions use the gradients of their operations. Other options apply to
+    TensorFlow's files only and have no effect.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SaveOptions:
 
 
 class LoadOptions:
-    """How to load. All of it concerns TensorFlow's own files and is accepted and ignored."""
+    """Options for loading. They apply to TensorFlow's files only and have no effect."""
 
     def __init__(
         self,
@@ -93,16 +93,16 @@ class LoadOptions:
 def save(
     obj: Any, export_dir: str, signatures: Any = None, options: SaveOptions | None = None
 ) -> None:
-    """Writes the variables and functions of a module into a directory.
+    """Saves the variables and functions of a module to a directory.
 
-    A function is saved as what was recorded of it: for the shapes it was called with, or those of
-    `get_concrete_function`. Where the specs of a signature leave sizes open, so does what is saved,
-    if the function does the same for all of them. What loads it needs none of the Python code, and
-    runs none. Random numbers are drawn anew in each call, and a `custom_gradient` keeps its
-    gradient. Functions that run Python code on their way (`py_function`, datasets) cannot be saved.
+    The traces of a function are saved: for the shapes of its calls and of
+    `get_concrete_function`. Unknown dimensions of an `input_signature` stay unknown if the trace
+    is the same for all sizes. Loading needs and executes none of the Python code. Each call draws
+    new random numbers, and a `custom_gradient` keeps its gradient. Functions that run Python code
+    at run time (`py_function`, datasets) cannot be saved.
 
-    `signatures` is a function, or a dict of them, to be found under `signatures` after loading;
-    without it, the only function of the module, if that has an `input_signature`.
+    `signatures` is a function or a dict of functions; the loaded object has them as `signatures`.
+    The default is the only function of the module, if that has an `input_signature`.
 
     >>> import tempfile
     >>> class Scale(tf.Module):
@@ -127,24 +127,21 @@ def save(
     seen: dict[int, int] = {}
     objects: list[dict] = []
     try:
-        root = _packed(obj, packing, seen, objects)
+        root = _pack(obj, packing, seen, objects)
     except RecursionError:
         raise ValueError(
-            "saved_model.save: a list or dict is nested too deeply, or contains itself."
+            "saved_model.save: a list or dict is nested too deeply or contains itself."
         ) from None
     if not isinstance(root, dict) or "object" not in root:
-        raise ValueError(
-            f"saved_model.save takes a tf.Module or another object with attributes. Received: "
-            f"{shown(obj)}."
-        )
+        raise ValueError(f"saved_model.save: expected a tf.Module. Received: {shown(obj)}.")
     description = {
         "format": "retrograde saved model",
         "version": _VERSION,
         "objects": objects,
         "signatures": {
-            n: _packed_signature(f, packing) for n, f in _named(signatures, obj).items()
+            n: _pack_signature(f, packing) for n, f in _named_signatures(signatures, obj).items()
         },
-        "variables": [_described(variable) for variable in packing.variables],
+        "variables": [_describe(variable) for variable in packing.variables],
     }
     arrays = {f"variable {i}": v.numpy() for i, v in enumerate(packing.variables)}
     tensors = packing.tensors | {name: np.asarray(x) for name, x in arrays.items()}
@@ -152,15 +149,15 @@ def save(
 
 
 def _write(directory: str, description: dict, tensors: Mapping[str, np.ndarray]) -> None:
-    """Writes the tensors under a new name, then the file that names them: one rename decides."""
+    """Writes the tensors to a new file, then the file with its name. The last rename commits."""
     with tensorflow_errors(directory), full_disk_as_resource_exhausted(directory):
         os.makedirs(directory, exist_ok=True)
         with Staging(directory) as staging:
             name = f"tensors-{staging.token}{SUFFIX}"
-            made = os.path.join(staging.path, name)
-            put_tensors(made, _KIND, tensors, {"count": len(tensors)})
-            sync(made)
-            content = sealed(description | {"tensors": name})
+            path = os.path.join(staging.path, name)
+            write_tensors_in_place(path, _KIND, tensors, {"count": len(tensors)})
+            sync(path)
+            content = dump_with_checksum(description | {"tensors": name})
             write_bytes(os.path.join(staging.path, _FILE), content)
             staging.move(name)
             staging.move(_FILE)
@@ -169,14 +166,14 @@ def _write(directory: str, description: dict, tensors: Mapping[str, np.ndarray])
 
 
 def _read(directory: str) -> dict:
-    """The description of a saved model, whose checksum is right."""
+    """Reads the description of a saved model and checks its checksum."""
     path = os.path.join(directory, _FILE)
-    description = read_sealed(path, f"{path} as a saved model")
+    description = read_with_checksum(path, f"{path} as a saved model")
     version, tensors = description.get("version"), description.get("tensors")
     if version != _VERSION:
         raise _damaged(directory, f"its version is {version}, not {_VERSION}")
     if not isinstance(tensors, str) or not re.fullmatch(_TENSORS, tensors):
-        raise _damaged(directory, f"{shown(tensors)} is not a name of its tensors")
+        raise _damaged(directory, f"{shown(tensors)} is not a valid tensor file name")
     return description
 
 
@@ -185,28 +182,28 @@ def _damaged(directory: str, reason: str) -> DataLossError:
     return DataLossError(None, None, f"Cannot read {path} as a saved model: {reason}.")
 
 
-def _opened(directory: str) -> tuple[dict, TensorFile]:
-    """The description of a saved model and its tensors."""
+def _open(directory: str) -> tuple[dict, TensorFile]:
+    """Opens a saved model. Returns its description and its tensor file."""
     description = _read(directory)
     path = os.path.join(directory, description["tensors"])
     if not os.path.exists(path):
-        again = _read(directory)
-        if again["tensors"] != description["tensors"]:  # saved again in this moment
-            return _opened(directory)
+        latest = _read(directory)
+        if latest["tensors"] != description["tensors"]:  # it was saved again in the meantime
+            return _open(directory)
     return description, TensorFile(path, _KIND)
 
 
-def _named(signatures: Any, obj: Any) -> dict[str, Any]:
+def _named_signatures(signatures: Any, obj: Any) -> dict[str, Any]:
     if signatures is None:
-        found = [getattr(obj, name) for name in {*_functions_of(type(obj)), *vars(obj)}]
-        functions = [f for f in found if isinstance(f, Function)]
-        only = len(functions) == 1 and functions[0]._input_signature is not None
-        return {_DEFAULT: functions[0]} if only else {}
+        values = [getattr(obj, name) for name in {*_functions_of(type(obj)), *vars(obj)}]
+        functions = [f for f in values if isinstance(f, Function)]
+        has_default = len(functions) == 1 and functions[0]._input_signature is not None
+        return {_DEFAULT: functions[0]} if has_default else {}
     return dict(signatures) if isinstance(signatures, Mapping) else {_DEFAULT: signatures}
 
 
-def _packed_signature(f: Any, packing: Packing) -> dict:
-    """A function, and the arguments that are fixed or known by their specs."""
+def _pack_signature(f: Any, packing: Packing) -> dict:
+    """Packs a function with the constants and specs of its arguments."""
     function = f.function if isinstance(f, ConcreteFunction) else f
     if not isinstance(function, Function):
         raise TypeError(f"A signature must be a tf.function. Received: {shown(f)}.")
@@ -222,25 +219,25 @@ def _packed_signature(f: Any, packing: Packing) -> dict:
 
 
 class Signature(ConcreteFunction):
-    """A function of a saved model: it takes tensors by name, and returns a dict of tensors."""
+    """A function of a saved model that takes tensors by name and returns a dict of tensors."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
-        return _by_name(super().__call__(*args, **kwargs))
+        return _outputs_by_name(super().__call__(*args, **kwargs))
 
     @property
     def structured_outputs(self) -> dict[str, Any]:
-        """The specs of what it returns, by name."""
-        return _by_name(super().structured_outputs)
+        """The specs of the outputs by name."""
+        return _outputs_by_name(super().structured_outputs)
 
 
-def _by_name(returned: Any) -> dict[str, Any]:
-    if isinstance(returned, Mapping):
-        return dict(returned)
-    parts = returned if isinstance(returned, (list, tuple)) else [returned]
+def _outputs_by_name(outputs: Any) -> dict[str, Any]:
+    if isinstance(outputs, Mapping):
+        return dict(outputs)
+    parts = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     return {f"output_{i}": part for i, part in enumerate(parts)}
 
 
-def _described(variable: Variable) -> dict:
+def _describe(variable: Variable) -> dict:
     return {
         "name": variable._name,
         "trainable": variable.trainable,
@@ -248,20 +245,20 @@ def _described(variable: Variable) -> dict:
     }
 
 
-def _packed(value: Any, packing: Packing, seen: dict[int, int], objects: list[dict]) -> Any:
-    """What to write for a value of an attribute; `None` for what is not saved."""
-    held = tensor_or_variable(value)
-    if isinstance(held, Variable):
-        return {"variable": packing.variable(held)}
-    if isinstance(held, Tensor):
-        return {"tensor": packing.constant(held._array)}
+def _pack(value: Any, packing: Packing, seen: dict[int, int], objects: list[dict]) -> Any:
+    """Returns the JSON description of an attribute, or `None` if it is not saved."""
+    tensor_or_var = tensor_or_variable(value)
+    if isinstance(tensor_or_var, Variable):
+        return {"variable": packing.variable(tensor_or_var)}
+    if isinstance(tensor_or_var, Tensor):
+        return {"tensor": packing.constant(tensor_or_var._array)}
     if isinstance(value, Function):
-        recorded = any(paths.all for paths in value._signatures.values())
-        known = recorded or value._input_signature is not None
-        return {"function": packed_function(value, packing)} if known else None
+        has_traces = any(paths.all for paths in value._signatures.values())
+        can_save = has_traces or value._input_signature is not None
+        return {"function": packed_function(value, packing)} if can_save else None
     if type(value) in (list, tuple, dict):
         items = value.values() if type(value) is dict else value
-        parts = [_packed(item, packing, seen, objects) for item in items]
+        parts = [_pack(item, packing, seen, objects) for item in items]
         if all(part is None for part in parts):
             return None
         keys = list(value) if type(value) is dict else None
@@ -272,8 +269,8 @@ def _packed(value: Any, packing: Packing, seen: dict[int, int], objects: list[di
         seen[id(value)] = len(objects)
         objects.append({})
         names = {**dict.fromkeys(_functions_of(type(value))), **vars(value)}
-        found = {n: _packed(getattr(value, n), packing, seen, objects) for n in sorted(names)}
-        objects[seen[id(value)]] |= {n: part for n, part in found.items() if part is not None}
+        values = {n: _pack(getattr(value, n), packing, seen, objects) for n in sorted(names)}
+        objects[seen[id(value)]] |= {n: part for n, part in values.items() if part is not None}
     return {"object": seen[id(value)]}
 
 
@@ -282,31 +279,32 @@ def _functions_of(kind: type) -> list[str]:
 
 
 def contains_saved_model(export_dir: str) -> bool:
-    """Whether there is something to load in a directory."""
+    """Returns whether a directory contains a saved model."""
     return os.path.isfile(os.path.join(export_dir, _FILE))
 
 
 def load(export_dir: str, tags: Any = None, options: Any = None) -> Any:
-    """An object with the variables and functions that `save` wrote into a directory.
+    """Loads the variables and functions that `save` wrote to a directory.
 
-    Nothing in the files is run as code. The functions replay what was recorded, on NumPy, and can
-    be differentiated. Called with other shapes than those, they raise a `ValueError`.
+    Loading never executes code from the files. The functions replay their traces on NumPy and can
+    be differentiated. Calls with other shapes raise a `ValueError`.
     """
     path = os.path.join(export_dir, _FILE)
     if not os.path.isfile(path):
         raise OSError(
-            f"SavedModel file does not exist at: {path}. Expected a directory that save made."
+            f"SavedModel file does not exist at: {path}. Expected a directory that "
+            "tf.saved_model.save wrote."
         )
     try:
-        return _loaded(*_opened(os.fspath(export_dir)))
+        return _build(*_open(os.fspath(export_dir)))
     except (OSError, OpError):
         raise
-    except Exception as error:  # in an untrusted file, any other error is damage
+    except Exception as error:  # any other error means that the file is damaged
         raise _damaged(export_dir, f"it is damaged ({error!r})") from None
 
 
-def _loaded(description: Mapping, file: TensorFile) -> Any:
-    for module in pkgutil.iter_modules(ops.__path__):  # all primitives, by their names
+def _build(description: Mapping, file: TensorFile) -> Any:
+    for module in pkgutil.iter_modules(ops.__path__):  # registers all primitives
         importlib.import_module(f"{ops.__name__}.{module.name}")
     tensors = {key: file.array(key) for key in file.keys}
     variables = [
@@ -318,11 +316,11 @@ def _loaded(description: Mapping, file: TensorFile) -> Any:
         )
         for i, data in enumerate(description["variables"])
     ]
-    kinds = [_kind(data) for data in description["objects"]]
-    objects = [kind() for kind in kinds]
+    classes = [_make_class(data) for data in description["objects"]]
+    objects = [kind() for kind in classes]
     for loaded, data in zip(objects, description["objects"], strict=True):
         for name, part in data.items():
-            value = _unpacked(part, objects, variables, tensors)
+            value = _unpack(part, objects, variables, tensors)
             if name == "__call__" and isinstance(value, Function):
                 type(loaded)._call = value
             elif name.startswith("__") or hasattr(Module, name):
@@ -331,7 +329,7 @@ def _loaded(description: Mapping, file: TensorFile) -> Any:
                 setattr(loaded, name, value)
     root = objects[0]
     root.signatures = {
-        name: _unpacked_signature(data, variables, tensors)
+        name: _unpack_signature(data, variables, tensors)
         for name, data in description["signatures"].items()
     }
     return root
@@ -341,20 +339,20 @@ def _sizes(data: list) -> list[int | None]:
     return [None if size is None else integer(size) for size in data]
 
 
-def _unpacked_signature(data: Mapping, variables: list, tensors: Mapping) -> Signature:
+def _unpack_signature(data: Mapping, variables: list, tensors: Mapping) -> Signature:
     function = unpacked_function(data["function"], variables, tensors)
     args, kwargs = decoded(data["args"]), decoded(data["kwargs"])
     concrete = function.get_concrete_function(*args, **kwargs)
     return Signature(function, tuple(args), kwargs, concrete._trace, concrete._others)
 
 
-def _kind(data: Mapping) -> type:
-    """A class for one loaded object, so that it can be called if the saved one could."""
+def _make_class(data: Mapping) -> type:
+    """Creates a class for one loaded object, with `__call__` if the saved object had it."""
     methods = {"__call__": lambda self, *a, **k: type(self)._call(*a, **k)}
     return type("Loaded", (Module,), methods if "__call__" in data else {})
 
 
-def _unpacked(part: Any, objects: list, variables: list, tensors: Mapping) -> Any:
+def _unpack(part: Any, objects: list, variables: list, tensors: Mapping) -> Any:
     if part is None:
         return None
     kind = next(iter(part), None)
@@ -368,7 +366,7 @@ def _unpacked(part: Any, objects: list, variables: list, tensors: Mapping) -> An
             return unpacked_function(value, variables, tensors)
         case "object":
             return item(objects, value)
-    parts = [_unpacked(item, objects, variables, tensors) for item in value]
+    parts = [_unpack(item, objects, variables, tensors) for item in value]
     if kind == "dict":
         return dict(zip(part["keys"], parts, strict=True))
     return {"list": list, "tuple": tuple}[kind](parts)

@@ -1,4 +1,4 @@
-"""Everything that is written: checksums, full disks, several writers, and writers that died."""
+"""Files of all formats: checksums, full disks, concurrent writers and killed writers."""
 
 import errno
 import multiprocessing
@@ -13,12 +13,12 @@ import safetensors.numpy
 
 import retrograde as tf
 from retrograde.files import atomic
-from retrograde.files.atomic import STAGING, Staging, exclusive, replace_file, write_bytes
+from retrograde.files.atomic import STAGING, Staging, lock_directory, replace_file, write_bytes
 from retrograde.train import _state
 from tests.namespaces.helpers import assert_raises
 
 resource = pytest.importorskip("resource")  # not on Windows
-processes = multiprocessing.get_context("spawn")  # threads of this process may hold locks
+processes = multiprocessing.get_context("spawn")  # fork is unsafe: threads may hold locks
 
 Checkpoint, Dataset = tf.train.Checkpoint, tf.data.Dataset
 SIZE = 3000
@@ -80,27 +80,27 @@ def read_string(path):
     return np.frombuffer(tf.io.read_file(str(path / "f")).numpy(), np.float32)
 
 
-WITH_CHECKSUMS = {
+CHECKED_FORMATS = {
     "checkpoint": (write_checkpoint, read_checkpoint),
     "saved": (save_checkpoint, read_latest),
     "saved_model": (write_model, read_model),
     "dataset": (write_dataset, read_dataset),
 }
-ALL = WITH_CHECKSUMS | {"file": (write_string, read_string)}
-with_checksums = pytest.mark.parametrize("kind", WITH_CHECKSUMS)
-every_kind = pytest.mark.parametrize("kind", ALL)
+ALL_FORMATS = CHECKED_FORMATS | {"file": (write_string, read_string)}
+every_checked_format = pytest.mark.parametrize("format_name", CHECKED_FORMATS)
+every_format = pytest.mark.parametrize("format_name", ALL_FORMATS)
 
 
-def content(path):
+def file_contents(path):
     return {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file()}
 
 
 # Checksums
 
 
-@with_checksums
-def test_no_flipped_bit_is_accepted(kind, tmp_path):
-    write, read = WITH_CHECKSUMS[kind]
+@every_checked_format
+def test_flipped_bits_are_detected(format_name, tmp_path):
+    write, read = CHECKED_FORMATS[format_name]
     write(tmp_path, 1.5)
     files = sorted(p for p in tmp_path.rglob("*") if p.is_file())
     chance = random.Random(1)
@@ -116,7 +116,7 @@ def test_no_flipped_bit_is_accepted(kind, tmp_path):
     assert (read(tmp_path) == 1.5).all()
 
 
-def test_a_damaged_tensor_is_named(tmp_path):
+def test_error_names_the_damaged_tensor(tmp_path):
     write_checkpoint(tmp_path, 1.0)
     path = tmp_path / "a.safetensors"
     data = path.read_bytes()
@@ -129,7 +129,7 @@ def test_a_damaged_tensor_is_named(tmp_path):
     )
 
 
-def test_a_file_without_checksums_is_refused(tmp_path):
+def test_file_without_checksums_raises(tmp_path):
     write_checkpoint(tmp_path, 1.0)
     path = tmp_path / "a.safetensors"
     with safetensors.safe_open(path, "np") as file:
@@ -141,12 +141,12 @@ def test_a_file_without_checksums_is_refused(tmp_path):
         assert_raises(
             lambda: read_checkpoint(tmp_path),
             tf.errors.DataLossError,
-            f"Cannot read {path} as a checkpoint: the checksum of its description is missing or "
+            f"Cannot read {path} as a checkpoint: the checksum of its metadata is missing or "
             "wrong.",
         )
 
 
-def test_an_index_without_a_checksum_is_refused(tmp_path):
+def test_index_without_a_checksum_raises(tmp_path):
     write_model(tmp_path, 1.0)
     path = tmp_path / "m" / "saved_model.json"
     path.write_text(path.read_text().replace('"checksum"', '"checksums"'))
@@ -160,66 +160,66 @@ def test_an_index_without_a_checksum_is_refused(tmp_path):
 # Full disks
 
 
-def with_limit(size, act):
-    """Calls `act` while no file can grow beyond `size` bytes."""
+def with_file_size_limit(size, f):
+    """Calls `f` with a file size limit of `size` bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
-        act()
+        f()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@every_kind
+@every_format
 @pytest.mark.parametrize("size", [0, 100, 5000])
-def test_a_full_disk_leaves_what_was_there(kind, size, tmp_path):
-    write, read = ALL[kind]
+def test_full_disk_keeps_the_previous_content(format_name, size, tmp_path):
+    write, read = ALL_FORMATS[format_name]
     write(tmp_path, 1.0)
-    before = content(tmp_path)
+    before = file_contents(tmp_path)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="File too large"):
-        with_limit(size, lambda: write(tmp_path, 2.0))
-    assert content(tmp_path) == before
+        with_file_size_limit(size, lambda: write(tmp_path, 2.0))
+    assert file_contents(tmp_path) == before
     assert (read(tmp_path) == 1.0).all()
     assert not list(tmp_path.rglob(STAGING))
 
 
-def test_a_copy_that_does_not_fit_leaves_what_was_there(tmp_path):
+def test_failed_copy_keeps_the_previous_content(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("old")
     new.write_text("new" * 100)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="File too large"):
-        with_limit(100, lambda: tf.io.gfile.copy(new, old, overwrite=True))
+        with_file_size_limit(100, lambda: tf.io.gfile.copy(new, old, overwrite=True))
     assert old.read_text() == "old"
     tf.io.gfile.copy(new, old, overwrite=True)
     assert old.read_text() == new.read_text()
 
 
-def test_a_stream_that_does_not_fit_raises_tensorflows_class(tmp_path):
+def test_gfile_on_a_full_disk_raises_resource_exhausted(tmp_path):
     file = tf.io.gfile.GFile(tmp_path / "a", "w")
     file.write("." * 101)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="File too large"):
-        with_limit(100, file.flush)
+        with_file_size_limit(100, file.flush)
     file = tf.io.gfile.GFile(tmp_path / "b", "w")
     file.write("." * 101)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="File too large"):
-        with_limit(100, file.close)
+        with_file_size_limit(100, file.close)
 
 
-def test_a_full_disk_is_reported(tmp_path):
+def test_full_disk_error_message(tmp_path):
     path = tmp_path / "a"
     assert_raises(
-        lambda: with_limit(
+        lambda: with_file_size_limit(
             100, lambda: replace_file(str(path), lambda p: write_bytes(p, b"." * 101))
         ),
         tf.errors.ResourceExhaustedError,
-        f"Cannot write {path}: File too large. Its previous content, if any, is unchanged. Free "
-        "space there, or write to another disk.",
+        f"Cannot write {path}: File too large. The previous content, if any, is unchanged. Free "
+        "disk space or write to another disk.",
     )
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_errors_quoted_by_other_libraries_are_understood(number, tmp_path):
+def test_error_numbers_in_messages_of_other_libraries(number, tmp_path):
     def write(_path):
         try:
             raise OSError(f"Can't write data (file write failed: errno = {number}, ...)")
@@ -230,14 +230,14 @@ def test_errors_quoted_by_other_libraries_are_understood(number, tmp_path):
         replace_file(str(tmp_path / "a"), write)
 
 
-def test_other_errors_are_those_of_the_operating_system(tmp_path):
+def test_other_errors_are_not_converted(tmp_path):
     with pytest.raises(IsADirectoryError):
         replace_file(str(tmp_path), lambda path: write_bytes(path, b""))
     with pytest.raises(FileNotFoundError):
         replace_file(str(tmp_path / "none" / "a"), lambda path: write_bytes(path, b""))
 
 
-def test_events_that_do_not_fit_are_taken_back_and_kept(tmp_path):
+def test_events_on_a_full_disk_stay_pending(tmp_path):
     writer = tf.summary.create_file_writer(str(tmp_path), max_queue=100)
     with writer.as_default():
         tf.summary.scalar("a", 1.0, step=1)
@@ -249,18 +249,18 @@ def test_events_that_do_not_fit_are_taken_back_and_kept(tmp_path):
             tf.summary.text("b", "x" * 5000, step=2)
 
     with pytest.raises(tf.errors.ResourceExhaustedError, match="File too large"):
-        with_limit(len(before) + 100, flush)
+        with_file_size_limit(len(before) + 100, flush)
     assert file.read_bytes() == before
     writer.close()
     assert file.read_bytes().startswith(before)
     assert file.read_bytes().count(b"x" * 5000) == 1
 
 
-# Several writers
+# Concurrent writers
 
 
 def run_two(function, arguments):
-    """Runs a function in two processes at a time, which have to succeed."""
+    """Runs a function in two concurrent processes and checks that both succeed."""
     start = processes.Barrier(2)
     two = [processes.Process(target=function, args=(*args, start)) for args in arguments]
     for process in two:
@@ -272,23 +272,23 @@ def run_two(function, arguments):
 
 def writer_process(path, value, start):
     start.wait()
-    for kind, (write, _) in ALL.items():
+    for format_name, (write, _) in ALL_FORMATS.items():
         for _ in range(20):
-            write(pathlib.Path(path, kind), value)
+            write(pathlib.Path(path, format_name), value)
 
 
-def test_two_processes_may_write_to_one_place(tmp_path):
-    for kind in ALL:
-        (tmp_path / kind).mkdir()
+def test_two_processes_can_write_to_the_same_path(tmp_path):
+    for format_name in ALL_FORMATS:
+        (tmp_path / format_name).mkdir()
     run_two(writer_process, [(str(tmp_path), 1.0), (str(tmp_path), 2.0)])
-    for kind, (write, read) in ALL.items():
-        value = read(tmp_path / kind)
+    for format_name, (write, read) in ALL_FORMATS.items():
+        value = read(tmp_path / format_name)
         assert value[0] in (1.0, 2.0)
         assert (value == value[0]).all()
-        write(tmp_path / kind, 3.0)
+        write(tmp_path / format_name, 3.0)
     assert not list(tmp_path.rglob(STAGING))
-    for folder in ("saved_model/m", "dataset/d"):
-        assert len(list((tmp_path / folder).iterdir())) == 2  # the index and its data
+    for directory in ("saved_model/m", "dataset/d"):
+        assert len(list((tmp_path / directory).iterdir())) == 2  # the index and its data
 
 
 def manager_process(path, count, start):
@@ -300,7 +300,7 @@ def manager_process(path, count, start):
         manager.save()
 
 
-def test_two_processes_may_share_the_directory_of_a_manager(tmp_path):
+def test_two_processes_can_share_a_manager_directory(tmp_path):
     counts = (10, 25)
     run_two(manager_process, [(str(tmp_path), count) for count in counts])
     latest = tf.train.latest_checkpoint(tmp_path)
@@ -314,14 +314,14 @@ def test_two_processes_may_share_the_directory_of_a_manager(tmp_path):
     )
 
 
-def test_one_process_at_a_time_has_a_directory(tmp_path):
+def test_lock_directory_is_exclusive(tmp_path):
     seen = []
 
     def enter():
-        with exclusive(str(tmp_path)):
+        with lock_directory(str(tmp_path)):
             seen.append("second")
 
-    with exclusive(str(tmp_path)):
+    with lock_directory(str(tmp_path)):
         thread = threading.Thread(target=enter)
         thread.start()
         thread.join(0.05)
@@ -330,7 +330,7 @@ def test_one_process_at_a_time_has_a_directory(tmp_path):
     assert seen == ["first", "second"]
 
 
-# Writers that died
+# Killed writers
 
 
 def die_while_staging(*paths):
@@ -339,21 +339,21 @@ def die_while_staging(*paths):
     os._exit(0)
 
 
-def test_the_next_writer_removes_what_a_dead_one_left(tmp_path):
-    folders = {kind: tmp_path / kind for kind in ALL}
+def test_next_writer_removes_files_of_dead_writers(tmp_path):
+    folders = {format_name: tmp_path / format_name for format_name in ALL_FORMATS}
     folders |= {"saved_model": tmp_path / "saved_model/m", "dataset": tmp_path / "dataset/d"}
-    for folder in folders.values():
-        folder.mkdir(parents=True)
+    for directory in folders.values():
+        directory.mkdir(parents=True)
     process = processes.Process(target=die_while_staging, args=[*map(str, folders.values())])
     process.start()
     process.join()
-    for kind, (write, _) in ALL.items():
-        assert (folders[kind] / STAGING).exists()
-        write(tmp_path / kind, 2.0)
-        assert not (folders[kind] / STAGING).exists()
+    for format_name, (write, _) in ALL_FORMATS.items():
+        assert (folders[format_name] / STAGING).exists()
+        write(tmp_path / format_name, 2.0)
+        assert not (folders[format_name] / STAGING).exists()
 
 
-def test_temporaries_of_a_living_writer_stay(tmp_path):
+def test_files_of_live_writers_are_kept(tmp_path):
     with Staging(str(tmp_path)) as staging:
         file = pathlib.Path(staging.path, "file")
         file.write_text("half")
@@ -362,7 +362,7 @@ def test_temporaries_of_a_living_writer_stay(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
-def test_data_that_no_index_names_are_removed(tmp_path):
+def test_unreferenced_data_are_removed(tmp_path):
     write_dataset(tmp_path, 1.0)
     lost = tmp_path / "d" / "data-0123456789abcdef"
     lost.mkdir()
@@ -374,27 +374,27 @@ def test_data_that_no_index_names_are_removed(tmp_path):
     assert len(list((tmp_path / "d").iterdir())) == 3
 
 
-def test_a_lock_that_another_process_took_is_left(tmp_path, monkeypatch):
-    """A file without its lock looks like one of a dead writer; its writer takes another."""
+def test_new_lock_is_retried_if_another_process_took_it(tmp_path, monkeypatch):
+    """An unlocked file looks like that of a dead writer, so the writer creates another."""
     states = iter([False, True])
-    monkeypatch.setattr(atomic, "_locked", lambda _file: next(states))
+    monkeypatch.setattr(atomic, "_try_lock", lambda _file: next(states))
     staging = Staging(str(tmp_path))
     assert next(states, None) is None
     staging.close()
 
 
-def test_file_systems_without_locks_will_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "_locked", lambda _file: None)
+def test_file_systems_without_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_try_lock", lambda _file: None)
     with Staging(str(tmp_path)) as staging:
         write_string(tmp_path, 1.0)
-        assert os.path.isdir(staging.path)  # whether its writer lives cannot be told
+        assert os.path.isdir(staging.path)  # it is unknown whether the writer is alive
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
-# Where files are
+# Symlinks, pipes and mount points
 
 
-def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+def test_symlink_targets_are_replaced(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")
     target.chmod(0o640)
@@ -416,13 +416,13 @@ def test_pipes_are_written_in_place(tmp_path):
     assert read == [b"through"]
 
 
-def test_files_that_are_mounted_are_written_in_place(tmp_path, monkeypatch):
-    def refuse(_old, _new):
+def test_mount_points_are_written_in_place(tmp_path, monkeypatch):
+    def fail(_old, _new):
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
     path = tmp_path / "f"
     path.write_bytes(b"old")
-    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(os, "replace", fail)
     tf.io.write_file(str(path), "new")
     assert path.read_bytes() == b"new"
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
@@ -431,21 +431,21 @@ def test_files_that_are_mounted_are_written_in_place(tmp_path, monkeypatch):
 # Managers
 
 
-def test_a_manager_deletes_nothing_but_its_own(tmp_path):
-    folder, other = tmp_path / "m", tmp_path / "other"
+def test_manager_deletes_only_its_own_checkpoints(tmp_path):
+    directory, other = tmp_path / "m", tmp_path / "other"
     elsewhere = Checkpoint(v=tf.Variable(1.0)).write(other / "ckpt-1")
-    manager = tf.train.CheckpointManager(Checkpoint(v=tf.Variable(2.0)), folder, max_to_keep=1)
+    manager = tf.train.CheckpointManager(Checkpoint(v=tf.Variable(2.0)), directory, max_to_keep=1)
     manager.save()
-    best = Checkpoint(v=tf.Variable(3.0)).write(folder / "best-1")
+    best = Checkpoint(v=tf.Variable(3.0)).write(directory / "best-1")
     doctored = [elsewhere, "../other/ckpt-1", best, "ckpt-1/../best-1", "ckpt-1"]
     text = str(_state.CheckpointState("ckpt-1", doctored))
-    (folder / "checkpoint").write_text(f"{text}# CRC-32: {_state._checksum(text)}\n")
+    (directory / "checkpoint").write_text(f"{text}# CRC-32: {_state._checksum(text)}\n")
 
-    again = tf.train.CheckpointManager(Checkpoint(v=tf.Variable(2.0)), folder, max_to_keep=1)
+    again = tf.train.CheckpointManager(Checkpoint(v=tf.Variable(2.0)), directory, max_to_keep=1)
     assert [os.path.basename(path) for path in again.checkpoints] == ["ckpt-1"]
     again.restore_or_initialize()
     again.save()
     again.save()
     assert os.path.exists(f"{elsewhere}.safetensors")
     assert os.path.exists(f"{best}.safetensors")
-    assert not (folder / "ckpt-1.safetensors").exists()
+    assert not (directory / "ckpt-1.safetensors").exists()

@@ -1,4 +1,4 @@
-"""JSON from files that may be damaged or hostile."""
+"""JSON of damaged or hostile files."""
 
 import json
 import sys
@@ -8,60 +8,60 @@ import pytest
 
 import retrograde as tf
 from retrograde.files import checked_json
-from retrograde.files.checked_json import MOST_LEVELS, parse_json, read_json
+from retrograde.files.checked_json import MAX_LEVELS, parse_json, read_json
 
 
 def nested(levels):
     return "[" * levels + "]" * levels
 
 
-def refusal(text):
+def error_message(text):
     with pytest.raises(tf.errors.DataLossError) as caught:
         parse_json(text, "a.json")
     return str(caught.value)
 
 
-def test_plain_data_are_returned():
+def test_parse_json():
     data = {"a": [1, 2.5, "[[{{", None, True], "b": {'"\\"': "\\", "é": {}}}
 
     assert parse_json(json.dumps(data), "a") == data
     assert parse_json(b"\xef\xbb\xbf" + json.dumps(data, ensure_ascii=False).encode(), "a") == data
 
 
-def test_nesting_is_bounded_before_parsing():
+def test_nesting_is_limited_before_parsing():
     message = "Cannot read a.json: it nests more than 200 levels of lists and dicts."
 
-    assert parse_json(nested(MOST_LEVELS), "a.json")
-    assert refusal(nested(MOST_LEVELS + 1)) == message
-    assert refusal('{"a":' * 100_000) == message
+    assert parse_json(nested(MAX_LEVELS), "a.json")
+    assert error_message(nested(MAX_LEVELS + 1)) == message
+    assert error_message('{"a":' * 100_000) == message
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(10**6)  # the parser alone would exhaust the stack of the process
+    sys.setrecursionlimit(10**6)  # without the check, the parser would overflow the stack
     try:
-        assert refusal(nested(1_000_000)) == message
+        assert error_message(nested(1_000_000)) == message
     finally:
         sys.setrecursionlimit(before)
 
 
 def test_brackets_in_strings_do_not_count():
     assert len(parse_json(json.dumps(["[" * 1000, '"]\\' * 1000] * 300), "a.json")) == 600
-    assert "nests more" in refusal('["]",' * 300 + "]" * 300)
+    assert "nests more" in error_message('["]",' * 300 + "]" * 300)
 
 
 @pytest.mark.parametrize(
     "text", ["", "[", '"', '"\\', "\ud800", "{]", "nul", "1" * 5000, b"\xff", b"\0", '["\n"]']
 )
-def test_texts_that_are_not_json_are_refused(text):
-    assert refusal(text).startswith("Cannot read a.json: it is not JSON (")
+def test_invalid_json_raises(text):
+    assert error_message(text).startswith("Cannot read a.json: it is not JSON (")
 
 
-def test_keys_must_differ():
+def test_duplicate_keys_raise():
     message = "Cannot read a.json: the key 'a' appears twice in one dict."
 
-    assert refusal('{"b": {"c": 0, "a": 1, "a": 2}}') == message
+    assert error_message('{"b": {"c": 0, "a": 1, "a": 2}}') == message
 
 
-def test_size_is_bounded_before_reading(tmp_path, monkeypatch):
-    monkeypatch.setattr(checked_json, "MOST_BYTES", 100)
+def test_size_is_limited_before_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr(checked_json, "MAX_BYTES", 100)
     file = tmp_path / "a.json"
     file.write_text(" " * 98 + "[]")
 
@@ -74,7 +74,7 @@ def test_size_is_bounded_before_reading(tmp_path, monkeypatch):
     )
 
 
-def test_reading_takes_no_more_memory_than_the_file_needs(tmp_path):
+def test_reading_does_not_allocate_more_than_the_file_size(tmp_path):
     (tmp_path / "a.json").write_text("[]")
     tracemalloc.start()
     read_json(tmp_path / "a.json")
@@ -84,23 +84,23 @@ def test_reading_takes_no_more_memory_than_the_file_needs(tmp_path):
     assert peak < 4 << 20
 
 
-def test_files_that_do_not_exist_are_errors_of_the_system(tmp_path):
+def test_missing_files_raise_os_errors(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_json(tmp_path / "a.json")
 
 
-def saved_model(folder):
-    tf.saved_model.save(tf.Module(), folder)
-    return "saved_model.json", lambda: tf.saved_model.load(folder)
+def save_model(directory):
+    tf.saved_model.save(tf.Module(), directory)
+    return "saved_model.json", lambda: tf.saved_model.load(directory)
 
 
-def saved_dataset(folder):
-    tf.data.Dataset.range(3).save(str(folder))
-    return "dataset.json", lambda: tf.data.Dataset.load(str(folder))
+def save_dataset(directory):
+    tf.data.Dataset.range(3).save(str(directory))
+    return "dataset.json", lambda: tf.data.Dataset.load(str(directory))
 
 
-@pytest.mark.parametrize("save", [saved_model, saved_dataset])
-def test_deep_nesting_is_lost_data_in_every_file(tmp_path, save):
+@pytest.mark.parametrize("save", [save_model, save_dataset])
+def test_deep_nesting_raises_in_all_formats(tmp_path, save):
     name, load = save(tmp_path)
     load()
     (tmp_path / name).write_text(nested(100_000))
@@ -109,7 +109,7 @@ def test_deep_nesting_is_lost_data_in_every_file(tmp_path, save):
         load()
 
 
-def drawn(start):
+def iterator_state(start):
     state = {"key": [0, 1], "start": start, "numbers": [], "following": 0}
     return json.dumps({"taken": 0, "drawn": [state]}).encode()
 
@@ -123,13 +123,13 @@ def drawn(start):
         b'{"taken": -1, "drawn": []}',
         b'{"taken": "1", "drawn": []}',
         b'{"taken": 0, "drawn": [{"key": [0, 1]}]}',
-        drawn([0, -1]),
-        drawn([0, "x"]),
-        drawn([0, 2**64]),
+        iterator_state([0, -1]),
+        iterator_state([0, "x"]),
+        iterator_state([0, 2**64]),
     ],
 )
-def test_states_of_iterators_are_checked(state):
+def test_iterator_states_are_validated(state):
     iterator = iter(tf.data.Dataset.range(5).shuffle(3, seed=1))
 
     with pytest.raises(tf.errors.DataLossError, match="Cannot read the state of an iterator in a"):
-        iterator._restoring(state)
+        iterator._restore_function(state)

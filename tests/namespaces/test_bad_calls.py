@@ -379,7 +379,7 @@ def test_indexed_slices_of_a_memoryview():
 def test_saving_a_cyclic_list_raises(tmp_path):
     module = tf.Module()
     module.parts = names()["cyclic"]()
-    message = "saved_model.save: a list or dict is nested too deeply, or contains itself."
+    message = "saved_model.save: a list or dict is nested too deeply or contains itself."
     with pytest.raises(ValueError, match=re.escape(message)):
         tf.saved_model.save(module, str(tmp_path))
 

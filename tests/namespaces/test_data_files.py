@@ -14,8 +14,8 @@ import pytest
 
 import retrograde as tf
 from retrograde.files.atomic import STAGING, Staging
-from retrograde.files.checked_json import sealed
-from retrograde.files.tensors import put_tensors
+from retrograde.files.checked_json import dump_with_checksum
+from retrograde.files.tensors import write_tensors_in_place
 from tests.namespaces.datasets import INT64, Dataset, to_list
 from tests.namespaces.helpers import assert_raises
 
@@ -134,7 +134,9 @@ def test_damaged_files_raise(tmp_path):
 def test_shard_counts_are_validated(tmp_path, number, count):
     Dataset.range(3).save(tmp_path / "data")
     index = tmp_path / "data" / "dataset.json"
-    index.write_bytes(sealed(json.loads(index.read_text()) | {"shards": {number: count}}))
+    index.write_bytes(
+        dump_with_checksum(json.loads(index.read_text()) | {"shards": {number: count}})
+    )
 
     with pytest.raises(tf.errors.DataLossError, match="it is damaged or has another format"):
         Dataset.load(tmp_path / "data")
@@ -155,7 +157,7 @@ def test_element_files_are_validated(tmp_path, description, tensors):
     Dataset.from_tensors(tf.sparse.from_dense([[0, 1]])).save(tmp_path / "data")
     (file,) = (tmp_path / "data").glob("data-*/00000000/*")
     arrays = {f"0/{index}": np.ones(2) for index in range(tensors)}
-    put_tensors(str(file), "part of a saved dataset", arrays, description)
+    write_tensors_in_place(str(file), "part of a saved dataset", arrays, description)
 
     with pytest.raises(tf.errors.DataLossError, match="as a part of a saved dataset: its "):
         list(Dataset.load(tmp_path / "data"))

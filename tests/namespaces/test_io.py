@@ -1,4 +1,4 @@
-"""tf.io: files are read and written, with TensorFlow's errors."""
+"""tf.io: reading and writing files."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import retrograde as tf
 from tests.namespaces.helpers import assert_raises
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_write_and_read(tmp_path):
     path = str(tmp_path / "new" / "picture.png")
     image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
 
@@ -18,14 +18,14 @@ def test_what_is_written_is_read(tmp_path):
     np.testing.assert_array_equal(tf.io.decode_image(contents), image)
 
 
-def test_strings_and_bytes_are_written_alike(tmp_path):
+def test_write_strings_and_bytes(tmp_path):
     for contents in ("grün", "grün".encode()):
         tf.io.write_file(str(tmp_path / "text"), contents)
 
         assert tf.io.read_file(str(tmp_path / "text")).numpy().decode() == "grün"
 
 
-def test_errors_of_files_have_the_classes_of_tensorflow(tmp_path):
+def test_error_classes_match_tensorflow(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
 
@@ -63,7 +63,7 @@ def test_errors_of_files_have_the_classes_of_tensorflow(tmp_path):
         tf.io.read_file(3)
 
 
-def test_names_for_images_are_those_of_tf_image():
+def test_image_functions_are_those_of_tf_image():
     images = set(tf.io.__all__) & set(tf.image.__all__)
     assert {"decode_png", "encode_jpeg", "is_jpeg"} <= images
     for name in images:

@@ -1,4 +1,4 @@
-"""tf.io.gfile: files and folders, with TensorFlow's errors."""
+"""tf.io.gfile: files and directories."""
 
 import pathlib
 
@@ -10,7 +10,7 @@ from tests.namespaces.helpers import assert_raises
 gfile = tf.io.gfile
 
 
-def test_text_and_bytes_are_written_and_read(tmp_path):
+def test_write_and_read_text_and_bytes(tmp_path):
     path = tmp_path / "a.txt"
     with gfile.GFile(path, "w") as file:
         file.write("grün\n")
@@ -40,7 +40,7 @@ def test_text_and_bytes_are_written_and_read(tmp_path):
     assert (tmp_path / "empty").exists()
 
 
-def test_folders_are_made_listed_and_removed(tmp_path):
+def test_create_list_and_remove_directories(tmp_path):
     deep = gfile.join(str(tmp_path), "a", "b")
     gfile.makedirs(deep)
     gfile.makedirs(deep)
@@ -64,8 +64,8 @@ def test_folders_are_made_listed_and_removed(tmp_path):
         deep,
         f"{deep}/c",
     ]
-    found = gfile.stat(f"{deep}/one.txt")
-    assert (found.length, found.is_directory) == (7, False)
+    status = gfile.stat(f"{deep}/one.txt")
+    assert (status.length, status.is_directory) == (7, False)
     gfile.remove(f"{deep}/one.txt")
     assert not gfile.exists(f"{deep}/one.txt")
     gfile.rmtree(tmp_path / "a")
@@ -73,7 +73,7 @@ def test_folders_are_made_listed_and_removed(tmp_path):
     assert gfile.get_registered_schemes() == [""]
 
 
-def test_files_are_copied_and_renamed(tmp_path):
+def test_copy_and_rename(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("1")
     two.write_text("2")
@@ -82,7 +82,7 @@ def test_files_are_copied_and_renamed(tmp_path):
         assert_raises(
             lambda move=move: move(one, two),
             tf.errors.AlreadyExistsError,
-            f"{two} exists. Say overwrite=True.",
+            f"{two} already exists. Pass overwrite=True to replace it.",
         )
     gfile.copy(one, two, overwrite=True)
     assert two.read_text() == "1"
@@ -106,12 +106,12 @@ def test_files_are_copied_and_renamed(tmp_path):
         ),
     ],
 )
-def test_errors_have_the_classes_of_tensorflow(tmp_path, call, error, message):
+def test_error_classes_match_tensorflow(tmp_path, call, error, message):
     path = str(tmp_path / "none")
     assert_raises(lambda: call(path), getattr(tf.errors, error), message.format(path))
 
 
-def test_a_place_before_the_start_is_refused(tmp_path):
+def test_seek_before_the_start_raises(tmp_path):
     (tmp_path / "a").write_text("abc")
     with gfile.GFile(tmp_path / "a") as file:
         assert_raises(
@@ -121,7 +121,7 @@ def test_a_place_before_the_start_is_refused(tmp_path):
         )
 
 
-def test_errors_on_a_walk_are_handed_on(tmp_path):
-    found = []
-    assert list(gfile.walk(tmp_path / "none", onerror=found.append)) == []
-    assert [type(error) for error in found] == [tf.errors.NotFoundError]
+def test_walk_reports_errors(tmp_path):
+    status = []
+    assert list(gfile.walk(tmp_path / "none", onerror=status.append)) == []
+    assert [type(error) for error in status] == [tf.errors.NotFoundError]

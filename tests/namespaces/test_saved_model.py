@@ -1,4 +1,4 @@
-"""tf.saved_model: what was recorded, in files, and loaded without the code that made it."""
+"""tf.saved_model: saving traces and loading them without the Python code."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.files.checked_json import sealed
+from retrograde.files.checked_json import dump_with_checksum
 from tests.namespaces.helpers import assert_raises
 
 
@@ -48,20 +48,20 @@ X = tf.constant([[1.0, -1.0, 0.5], [0.2, 0.3, -0.4]])
 
 
 @pytest.fixture
-def folder(tmp_path):
+def directory(tmp_path):
     network = Network()
     network(X)
     network(X, training=True)
     network.train(X)
     network.sign(X)
     network.sign(-X)
-    folder = str(tmp_path / "model")
-    tf.saved_model.save(network, folder)
-    return network, folder
+    directory = str(tmp_path / "model")
+    tf.saved_model.save(network, directory)
+    return network, directory
 
 
-def test_functions_and_variables_come_back(folder):
-    network, path = folder
+def test_functions_and_variables_are_restored(directory):
+    network, path = directory
     loaded = tf.saved_model.load(path)
 
     assert tf.saved_model.contains_saved_model(path)
@@ -76,8 +76,8 @@ def test_functions_and_variables_come_back(folder):
     np.testing.assert_array_equal(loaded.inner["bias"], network.inner["bias"])
 
 
-def test_training_goes_on_where_it_was(folder):
-    network, path = folder
+def test_training_continues_after_loading(directory):
+    network, path = directory
     loaded = tf.saved_model.load(path)
 
     for _ in range(3):
@@ -87,8 +87,8 @@ def test_training_goes_on_where_it_was(folder):
         np.testing.assert_array_equal(a, b)
 
 
-def test_guards_and_tapes_work_on_what_was_loaded(folder):
-    network, path = folder
+def test_guards_and_tapes_work_on_loaded_functions(directory):
+    network, path = directory
     loaded = tf.saved_model.load(path)
     for x in (X, -X):
         np.testing.assert_array_equal(loaded.sign(x), network.sign(x))
@@ -102,8 +102,8 @@ def test_guards_and_tapes_work_on_what_was_loaded(folder):
         np.testing.assert_allclose(b, a, rtol=1e-6)
 
 
-def test_it_loads_where_the_code_is_not(folder):
-    network, path = folder
+def test_loading_does_not_need_the_code(directory):
+    network, path = directory
     program = textwrap.dedent(
         f"""
         import retrograde as tf
@@ -118,7 +118,7 @@ def test_it_loads_where_the_code_is_not(folder):
     np.testing.assert_array_equal(np.float32(json.loads(run.stdout)), network(X)["y"])
 
 
-def test_a_function_that_was_called_with_arrays_can_be_saved(tmp_path):
+def test_functions_called_with_arrays_can_be_saved(tmp_path):
     module = tf.Module()
     module.f = tf.function(lambda x, *, y: x + y)
     module.f(np.ones(2, np.float32), y=np.ones(2, np.float32))
@@ -129,8 +129,8 @@ def test_a_function_that_was_called_with_arrays_can_be_saved(tmp_path):
     assert loaded.f(tf.ones([2]), y=tf.ones([2])).numpy().tolist() == [2.0, 2.0]
 
 
-def test_another_shape_is_refused(folder):
-    loaded = tf.saved_model.load(folder[1])
+def test_call_with_another_shape_raises(directory):
+    loaded = tf.saved_model.load(directory[1])
 
     with pytest.raises(ValueError, match="Could not find matching concrete function") as caught:
         loaded(tf.ones([5, 3]))
@@ -151,7 +151,7 @@ def test_signatures(tmp_path):
     assert signature.structured_outputs == {"output_0": tf.TensorSpec([2])}
 
 
-def test_signatures_of_several_results_of_names_and_of_one_kind_of_call(tmp_path):
+def test_signatures_with_several_outputs_and_named_outputs(tmp_path):
     class Several(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None])])
         def pair(self, x):
@@ -181,7 +181,7 @@ def test_signatures_of_several_results_of_names_and_of_one_kind_of_call(tmp_path
     assert loaded.named(tf.ones([5, 2]), sign=-1.0)["signed"].shape == (5, 2)
 
 
-def test_the_only_function_with_a_signature_is_the_default(tmp_path):
+def test_only_function_with_a_signature_is_the_default(tmp_path):
     class One(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None])])
         def __call__(self, x):
@@ -199,11 +199,11 @@ def test_the_only_function_with_a_signature_is_the_default(tmp_path):
         assert loaded(tf.ones([2])).numpy().tolist() == [-1.0, -1.0]
 
 
-# Sizes that are left open
+# Unknown dimensions
 
 
-def open_and_loaded(tmp_path, f, *specs, **attributes):
-    """A function, and the same after it was saved with a signature and loaded."""
+def with_signature_and_loaded(tmp_path, f, *specs, **attributes):
+    """Returns a function with a signature, and the same after saving and loading."""
     module = tf.Module()
     for name, value in attributes.items():
         setattr(module, name, value)
@@ -214,7 +214,7 @@ def open_and_loaded(tmp_path, f, *specs, **attributes):
 
 W = tf.Variable(np.linspace(-1.0, 1.0, 12).reshape(6, 2).astype(np.float32))
 
-OPEN = {
+UNKNOWN_DIMENSIONS = {
     "rows": (lambda x: x @ W, [[None, 6]], [[(1, 6)], [(5, 6)]]),
     "a mean": (lambda x: x - tf.reduce_mean(x, axis=0), [[None, 3]], [[(1, 3)], [(8, 3)]]),
     "a share": (
@@ -235,7 +235,7 @@ OPEN = {
         [[None, 2]],
         [[(4, 2)]],
     ),
-    "constants that are not finite": (
+    "non-finite constants": (
         lambda x: tf.maximum(x, tf.constant([-np.inf, np.inf])),
         [[None, 2]],
         [[(4, 2)]],
@@ -268,10 +268,10 @@ OPEN = {
 }
 
 
-@pytest.mark.parametrize("name", OPEN)
-def test_sizes_may_be_left_open(tmp_path, name):
-    f, shapes, calls = OPEN[name]
-    ours, loaded = open_and_loaded(tmp_path, f, *map(tf.TensorSpec, shapes), w=W)
+@pytest.mark.parametrize("name", UNKNOWN_DIMENSIONS)
+def test_unknown_dimensions(tmp_path, name):
+    f, shapes, calls = UNKNOWN_DIMENSIONS[name]
+    ours, loaded = with_signature_and_loaded(tmp_path, f, *map(tf.TensorSpec, shapes), w=W)
     rng = np.random.default_rng(1)
 
     for call in calls:
@@ -281,8 +281,8 @@ def test_sizes_may_be_left_open(tmp_path, name):
         np.testing.assert_array_equal(a, e)
 
 
-def test_what_was_loaded_with_open_sizes_can_be_differentiated_and_called_with_lists(tmp_path):
-    ours, loaded = open_and_loaded(
+def test_loaded_functions_with_unknown_dimensions_accept_lists_and_have_gradients(tmp_path):
+    ours, loaded = with_signature_and_loaded(
         tmp_path, lambda x: tf.tanh(x @ W), tf.TensorSpec([None, 6]), w=W
     )
     x = tf.constant(np.random.default_rng(2).normal(size=(4, 6)).astype(np.float32))
@@ -297,8 +297,8 @@ def test_what_was_loaded_with_open_sizes_can_be_differentiated_and_called_with_l
     np.testing.assert_array_equal(loaded([[1.0] * 6]), ours([[1.0] * 6]))
 
 
-def test_strings_of_open_sizes(tmp_path):
-    ours, loaded = open_and_loaded(
+def test_strings_of_unknown_dimensions(tmp_path):
+    ours, loaded = with_signature_and_loaded(
         tmp_path, lambda x: x + tf.constant("!"), tf.TensorSpec([None], tf.string)
     )
 
@@ -306,8 +306,10 @@ def test_strings_of_open_sizes(tmp_path):
     assert loaded(given).numpy().tolist() == ours(given).numpy().tolist() == [b"a!", b"b!", b"c!"]
 
 
-def test_an_argument_that_does_not_fit_open_sizes_is_refused(tmp_path):
-    _, loaded = open_and_loaded(tmp_path, lambda x: x @ W, tf.TensorSpec([None, None]), w=W)
+def test_incompatible_argument_with_unknown_dimensions_raises(tmp_path):
+    _, loaded = with_signature_and_loaded(
+        tmp_path, lambda x: x @ W, tf.TensorSpec([None, None]), w=W
+    )
 
     with pytest.raises(ValueError, match="Could not find matching concrete function"):
         loaded(tf.ones([3, 5]))
@@ -315,12 +317,12 @@ def test_an_argument_that_does_not_fit_open_sizes_is_refused(tmp_path):
         loaded(tf.ones([3, 6], tf.float64))
 
 
-def test_a_function_that_is_another_for_each_size_cannot_be_saved_for_all(tmp_path):
+def test_size_dependent_function_with_unknown_dimensions_raises(tmp_path):
     def f(x):
         return tf.add_n([row * float(i) for i, row in enumerate(tf.unstack(x))])
 
     assert_raises(
-        lambda: open_and_loaded(tmp_path, f, tf.TensorSpec([None, 2])),
+        lambda: with_signature_and_loaded(tmp_path, f, tf.TensorSpec([None, 2])),
         ValueError,
         "The function f cannot be saved: what it does is not the same for all sizes of its "
         "input_signature. Call it, or get_concrete_function, with the shapes that are to be saved.",
@@ -338,12 +340,12 @@ def test_a_function_that_is_another_for_each_size_cannot_be_saved_for_all(tmp_pa
     ],
     ids=["half", "parity", "square", "window", "branch"],
 )
-def test_what_is_no_formula_of_the_sizes_is_found_out(tmp_path, f):
+def test_size_dependence_that_is_not_a_formula_raises(tmp_path, f):
     with pytest.raises(ValueError, match="is not the same for all sizes of its input_signature"):
-        open_and_loaded(tmp_path, f, tf.TensorSpec([None]))
+        with_signature_and_loaded(tmp_path, f, tf.TensorSpec([None]))
 
 
-def test_such_a_function_is_saved_for_the_sizes_it_was_called_with(tmp_path):
+def test_size_dependent_function_is_saved_for_the_sizes_of_its_calls(tmp_path):
     class Unrolled(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None, 2])])
         def f(self, x):
@@ -374,7 +376,7 @@ def test_all_dtypes(tmp_path):
     assert loaded.text.numpy().tolist() == [b"a", b"bc"]
 
 
-REFUSED = {
+UNSUPPORTED = {
     "python code": (
         lambda x: tf.numpy_function(lambda v: v, [x], tf.float32),
         "it runs Python code on its way",
@@ -387,9 +389,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_saved_is_refused_and_nothing_written(name, tmp_path):
-    body, message = REFUSED[name]
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_unsupported_functions_raise_and_write_nothing(name, tmp_path):
+    body, message = UNSUPPORTED[name]
     module = tf.Module()
     module.f = tf.function(body)
     module.f(tf.constant([1.0, 2.0]))
@@ -399,8 +401,8 @@ def test_what_cannot_be_saved_is_refused_and_nothing_written(name, tmp_path):
     assert not os.path.exists(tmp_path / "m")
 
 
-def saved_and_loaded(tmp_path, *calls, **functions):
-    """A module with `functions`, called by `calls`; and what is loaded after it was saved."""
+def save_and_load(tmp_path, *calls, **functions):
+    """Creates a module with `functions`, runs `calls`, and returns it and the loaded module."""
     module = tf.Module()
     module.w = tf.Variable([1.0, 2.0, 3.0])
     for name, body in functions.items():
@@ -413,7 +415,7 @@ def saved_and_loaded(tmp_path, *calls, **functions):
 
 V = tf.constant([1.0, 2.0, 3.0])
 
-DRAWS = {
+SAMPLERS = {
     "normal": lambda x: x + tf.random.normal([3]),
     "truncated_normal": lambda x: x + tf.random.truncated_normal([3], seed=4),
     "dropout": lambda x: tf.nn.dropout(x, 0.5),
@@ -435,9 +437,9 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWS)
-def test_random_numbers_are_drawn_anew_by_what_was_loaded(name, tmp_path):
-    module, loaded = saved_and_loaded(tmp_path, lambda m: m.f(V), f=DRAWS[name])
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_loaded_functions_draw_new_random_numbers(name, tmp_path):
+    module, loaded = save_and_load(tmp_path, lambda m: m.f(V), f=SAMPLERS[name])
 
     tf.random.set_seed(7)
     expected = [module.f(V).numpy() for _ in range(3)]
@@ -446,9 +448,9 @@ def test_random_numbers_are_drawn_anew_by_what_was_loaded(name, tmp_path):
         np.testing.assert_array_equal(loaded.f(V), y)
 
 
-def test_a_generator_goes_on_where_it_was(tmp_path):
+def test_generator_state_is_restored(tmp_path):
     generator = tf.random.Generator.from_seed(5)
-    module, loaded = saved_and_loaded(
+    module, loaded = save_and_load(
         tmp_path, lambda m: m.f(V), f=lambda x: x + generator.normal([3])
     )
 
@@ -456,8 +458,8 @@ def test_a_generator_goes_on_where_it_was(tmp_path):
         np.testing.assert_array_equal(loaded.f(V), module.f(V))
 
 
-def test_functions_that_look_at_values_are_loaded_where_nothing_is_imported_yet(tmp_path):
-    _, loaded = saved_and_loaded(
+def test_functions_with_guards_load_in_a_new_process(tmp_path):
+    _, loaded = save_and_load(
         tmp_path, lambda m: m.f(V), f=lambda x: tf.unique(tf.cast(x[x > 1.0], tf.int32))[0]
     )
     program = f"""
@@ -468,11 +470,11 @@ def test_functions_that_look_at_values_are_loaded_where_nothing_is_imported_yet(
 
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "[7 8]\n"
     with pytest.raises(ValueError, match="Could not find matching concrete function"):
-        loaded.f(tf.constant([7.0, 7.0, 8.0]))  # of another shape than was recorded
+        loaded.f(tf.constant([7.0, 7.0, 8.0]))  # another shape than the trace
 
 
-def test_files_name_functions_of_this_library_alone(tmp_path):
-    saved_and_loaded(tmp_path, lambda m: m.f(V), f=lambda x: tf.searchsorted(x, [1.5]))
+def test_files_refer_only_to_functions_of_retrograde(tmp_path):
+    save_and_load(tmp_path, lambda m: m.f(V), f=lambda x: tf.searchsorted(x, [1.5]))
     file = tmp_path / "m" / "saved_model.json"
     text = file.read_text()
     name = "retrograde.toplevel.indexing.searchsorted"
@@ -482,7 +484,7 @@ def test_files_name_functions_of_this_library_alone(tmp_path):
         "retrograde.toplevel.indexing.np.save",
         "retrograde.toplevel.none.at_all",
     ):
-        file.write_bytes(sealed(json.loads(text.replace(name, other))))
+        file.write_bytes(dump_with_checksum(json.loads(text.replace(name, other))))
         assert_raises(
             lambda: tf.saved_model.load(str(tmp_path / "m")),
             tf.errors.DataLossError,
@@ -507,7 +509,7 @@ def gradients(model, x=V):
     return [*first, *outer.gradient(first, [x, model.w])]
 
 
-def test_gradients_of_the_users_own_are_saved(tmp_path):
+def test_custom_gradients_are_saved(tmp_path):
     module = tf.Module()
     module.w = tf.Variable([1.0, 2.0, 3.0])
     module.f = tf.function(lambda x: product(2.0 * x, module.w) + product(x, tf.ones([3])))
@@ -523,12 +525,12 @@ def test_gradients_of_the_users_own_are_saved(tmp_path):
             np.testing.assert_allclose(b, a, rtol=1e-6)
 
 
-def test_a_gradient_that_cannot_be_recorded_is_missing_when_it_is_asked_for(tmp_path):
-    def refuse(_):
+def test_gradient_that_cannot_be_traced_raises_when_used(tmp_path):
+    def fail(_):
         raise RuntimeError("never")
 
-    f = tf.custom_gradient(lambda x: (2.0 * x, refuse))
-    _, loaded = saved_and_loaded(tmp_path, lambda m: m.f(V), f=lambda x: f(x))
+    f = tf.custom_gradient(lambda x: (2.0 * x, fail))
+    _, loaded = save_and_load(tmp_path, lambda m: m.f(V), f=lambda x: f(x))
 
     np.testing.assert_array_equal(loaded.f(V), [2.0, 4.0, 6.0])
     with tf.GradientTape() as tape:
@@ -546,27 +548,27 @@ def test_variables_among_the_arguments(tmp_path):
         variable = tf.Variable([0.0, 0.0])
         module.f(variable, (variable, tf.Variable([0.0, 0.0])))
 
-    _, loaded = saved_and_loaded(tmp_path, record, f=f)
+    _, loaded = save_and_load(tmp_path, record, f=f)
     v, other = tf.Variable([1.0, 2.0]), tf.Variable([10.0, 20.0])
 
     assert loaded.f(v, (v, other)).numpy().tolist() == [13.0, 26.0]
     assert v.numpy().tolist() == [3.0, 6.0]
     with pytest.raises(ValueError, match="Could not find matching concrete function"):
-        loaded.f(v, (other, v))  # is recorded for the same variable twice
+        loaded.f(v, (other, v))  # the trace is for the same variable twice
 
 
-def test_a_path_without_a_model(tmp_path):
+def test_load_from_a_path_without_a_model(tmp_path):
     assert not tf.saved_model.contains_saved_model(str(tmp_path))
     assert_raises(
         lambda: tf.saved_model.load(str(tmp_path)),
         OSError,
         f"SavedModel file does not exist at: {tmp_path}/saved_model.json. Expected a directory "
-        "that save made.",
+        "that tf.saved_model.save wrote.",
     )
 
 
-def test_damaged_files_are_refused(folder):
-    _, path = folder
+def test_damaged_files_raise(directory):
+    _, path = directory
     file = pathlib.Path(path, "saved_model.json")
     text = file.read_text()
     for damaged in (text[:-100], "[]", text.replace('"objects"', '"object"')):
@@ -584,19 +586,19 @@ def test_damaged_files_are_refused(folder):
     ],
     ids=["inputs", "guards", "attributes"],
 )
-def test_no_code_comes_in_by_names(folder, old, new, capsys):
-    _, path = folder
+def test_names_in_files_are_not_executed(directory, old, new, capsys):
+    _, path = directory
     file = pathlib.Path(path, "saved_model.json")
     text = file.read_text()
     assert old in text
-    file.write_bytes(sealed(json.loads(text.replace(old, new))))
+    file.write_bytes(dump_with_checksum(json.loads(text.replace(old, new))))
 
     with pytest.raises(tf.errors.DataLossError, match="it is damaged"):
         tf.saved_model.load(path)
     assert capsys.readouterr().out == ""
 
 
-# Rules of one's own
+# Custom gradients
 
 
 @tf.custom_gradient
@@ -615,11 +617,11 @@ def scaled(x, y):
 
 
 @pytest.mark.parametrize("sizes", [[], [3], [None]], ids=str)
-def test_the_rule_of_a_custom_gradient_is_saved(tmp_path, sizes):
+def test_gradient_function_of_custom_gradient_is_saved(tmp_path, sizes):
     shape = [n or 4 for n in sizes]
     x = tf.constant(np.linspace(1.0, 2.0, int(np.prod(shape))).reshape(shape).astype(np.float32))
     spec = tf.TensorSpec(sizes)
-    ours, loaded = open_and_loaded(
+    ours, loaded = with_signature_and_loaded(
         tmp_path, lambda x: tf.sin(bounded(x * x)) + scaled(x, tf.ones_like(x)), spec
     )
     found = []
@@ -636,7 +638,7 @@ def test_the_rule_of_a_custom_gradient_is_saved(tmp_path, sizes):
         np.testing.assert_allclose(a, e, rtol=1e-6)
 
 
-def test_without_its_rule_what_it_computes_is_differentiated(tmp_path):
+def test_without_the_gradient_function_the_operations_are_differentiated(tmp_path):
     module = tf.Module()
     module.f = tf.function(bounded, input_signature=[tf.TensorSpec([])])
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)

@@ -1,4 +1,4 @@
-"""Hostile saved models: every leaf may be anything, and none of it is executed."""
+"""Hostile saved models: replaces each leaf and checks that nothing is executed."""
 
 import contextlib
 import copy
@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.files.checked_json import sealed
+from retrograde.files.checked_json import dump_with_checksum
 
 CODE = "[open('{canary}', 'w').write('x'), 1][1]"
 NESTED = json.loads("[" * 60 + "]" * 60)
-CODES = [
+CODE_SAMPLES = [
     CODE,
     "__import__('os').system('touch {canary}')",
     "x'); open('{canary}', 'w').close(); ('",
 ]
-OTHERS = [
+OTHER_VALUES = [
     10**30,
     -(10**30),
     -1,
@@ -43,7 +43,7 @@ EXPECTED = (tf.errors.OpError, ValueError, TypeError, AttributeError, KeyError)
 
 
 class Model(tf.Module):
-    """Uses each kind of entry: calls, guards, host functions, draws and gradient functions."""
+    """Uses each kind of entry: calls, guards, host functions, samples and gradient functions."""
 
     def __init__(self):
         super().__init__()
@@ -75,7 +75,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def call_all(model):
-    """Calls the functions of a model in every way, and returns their results."""
+    """Calls the functions of a model in every way. Returns their results."""
     with tf.GradientTape() as tape:
         x = tf.constant(X)
         tape.watch(x)
@@ -86,70 +86,70 @@ def call_all(model):
     return [np.asarray(leaf) for leaf in tf.nest.flatten(results)]
 
 
-def leaves(data, place=()):
-    """The places of all leaves of plain data, empty lists and dicts among them."""
+def leaves(data, path=()):
+    """Yields the paths of all leaves of JSON data, including empty lists and dicts."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     for key, value in items:
         if isinstance(value, (dict, list)) and value:
-            yield from leaves(value, (*place, key))
+            yield from leaves(value, (*path, key))
         else:
-            yield (*place, key)
+            yield (*path, key)
 
 
-def replaced(data, place, value):
+def replace_leaf(data, path, value):
     data = copy.deepcopy(data)
     part = data
-    for key in place[:-1]:
+    for key in path[:-1]:
         part = part[key]
-    part[place[-1]] = value
+    part[path[-1]] = value
     return data
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fuzz") / "model"
+    directory = tmp_path_factory.mktemp("fuzz") / "model"
     model = Model()
-    call_all_of_the_original(model)
-    tf.saved_model.save(model, str(folder), signatures={"rows": model.rows})
-    description = json.loads((folder / "saved_model.json").read_text())
+    call_all_original(model)
+    tf.saved_model.save(model, str(directory), signatures={"rows": model.rows})
+    description = json.loads((directory / "saved_model.json").read_text())
     del description["checksum"]
-    return folder, description, call_all(tf.saved_model.load(str(folder)))
+    return directory, description, call_all(tf.saved_model.load(str(directory)))
 
 
-def call_all_of_the_original(model):
+def call_all_original(model):
     model(X)
     model.branches(X[0] + 1.0)
     model.branches(X[0] - 1.0)
     model.rows(X)
 
 
-def test_a_model_that_was_not_changed_gives_the_same_results(saved):
-    folder, description, expected = saved
-    (folder / "saved_model.json").write_bytes(sealed(description))
+def test_unchanged_model_gives_the_same_results(saved):
+    directory, description, expected = saved
+    (directory / "saved_model.json").write_bytes(dump_with_checksum(description))
 
-    for actual, wanted in zip(call_all(tf.saved_model.load(str(folder))), expected, strict=True):
+    for actual, wanted in zip(call_all(tf.saved_model.load(str(directory))), expected, strict=True):
         np.testing.assert_array_equal(actual, wanted)
 
 
-@pytest.mark.parametrize("values", [CODES, OTHERS], ids=["code", "other values"])
-def test_every_leaf_may_be_anything(saved, tmp_path, values):
-    """Each leaf is replaced once here, by the values in turn; `campaigns/files.py` tries more."""
-    folder, description, _ = saved
+@pytest.mark.parametrize("values", [CODE_SAMPLES, OTHER_VALUES], ids=["code", "other values"])
+def test_no_replaced_leaf_executes_code(saved, tmp_path, values):
+    """Replaces each leaf once, cycling through the values; `campaigns/files.py` tries more."""
+    directory, description, _ = saved
     canary = tmp_path / "canary"
     values = json.loads(json.dumps(values).replace("{canary}", str(canary)))
     loaded = refused = 0
-    for place, value in zip(leaves(description), itertools.cycle(values), strict=False):
-        changed = replaced(description, place, value)
-        (folder / "saved_model.json").write_bytes(sealed(changed))
+    for path, value in zip(leaves(description), itertools.cycle(values), strict=False):
+        changed = replace_leaf(description, path, value)
+        (directory / "saved_model.json").write_bytes(dump_with_checksum(changed))
         try:
-            model = tf.saved_model.load(str(folder))
+            model = tf.saved_model.load(str(directory))
         except tf.errors.DataLossError:
             refused += 1
             continue
         loaded += 1
         with contextlib.suppress(*EXPECTED):
             call_all(model)
-        assert not canary.exists(), place
+        assert not canary.exists(), path
     assert not canary.exists()
     assert refused > 100
     assert loaded > 0
@@ -158,30 +158,32 @@ def test_every_leaf_may_be_anything(saved, tmp_path, values):
 HUGE = 2**32 - 1
 
 
-def huge_sizes(description):
-    """The places of sizes in specs and variables that stand for arguments."""
-    for place in leaves(description):
-        if "spec" in place or "variable" in place:
-            value = functools.reduce(lambda part, key: part[key], place, description)
-            if type(value) is int and type(place[-1]) is int and type(place[-2]) is int:
-                yield place
+def paths_of_sizes(description):
+    """Yields the paths of sizes in specs and in variables that are arguments."""
+    for path in leaves(description):
+        if "spec" in path or "variable" in path:
+            value = functools.reduce(lambda part, key: part[key], path, description)
+            if type(value) is int and type(path[-1]) is int and type(path[-2]) is int:
+                yield path
 
 
-def test_huge_sizes_in_a_file_take_no_memory(saved):
-    folder, description, _ = saved
-    places = list(huge_sizes(description))
+def test_huge_sizes_do_not_allocate(saved):
+    directory, description, _ = saved
+    places = list(paths_of_sizes(description))
     assert len(places) > 3
-    for place in places:
-        (folder / "saved_model.json").write_bytes(sealed(replaced(description, place, HUGE)))
+    for path in places:
+        (directory / "saved_model.json").write_bytes(
+            dump_with_checksum(replace_leaf(description, path, HUGE))
+        )
         tracemalloc.start()
         with contextlib.suppress(tf.errors.DataLossError):
-            tf.saved_model.load(str(folder))
+            tf.saved_model.load(str(directory))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert peak < 2**26, place
+        assert peak < 2**26, path
 
 
-def test_a_huge_variable_among_the_arguments_takes_no_memory(tmp_path):
+def test_huge_variable_arguments_do_not_allocate(tmp_path):
     class Scaled(tf.Module):
         @tf.function
         def __call__(self, v, x):
@@ -196,10 +198,10 @@ def test_a_huge_variable_among_the_arguments_takes_no_memory(tmp_path):
     text = json.dumps(description)
     changed = text.replace('"variable": [0, [2]', f'"variable": [0, [{HUGE}, {HUGE}]')
     assert changed != text
-    path.write_bytes(sealed(json.loads(changed)))
+    path.write_bytes(dump_with_checksum(json.loads(changed)))
     with pytest.raises(tf.errors.DataLossError):
         tf.saved_model.load(str(tmp_path))
-    path.write_bytes(sealed(json.loads(text.replace("[0, [2]", f"[0, [{HUGE}]"))))
+    path.write_bytes(dump_with_checksum(json.loads(text.replace("[0, [2]", f"[0, [{HUGE}]"))))
     tracemalloc.start()
     with contextlib.suppress(tf.errors.DataLossError):
         tf.saved_model.load(str(tmp_path))

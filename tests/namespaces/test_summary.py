@@ -1,4 +1,4 @@
-"""tf.summary: event files, as the real TensorBoard reads them."""
+"""tf.summary: event files, read with TensorBoard."""
 
 import functools
 import gc
@@ -19,15 +19,15 @@ from tests.threads import together
 
 
 @pytest.fixture(autouse=True)
-def undisturbed():
-    """Nobody is at work before or after a test."""
+def reset_summary_state():
+    """Checks that no writer is active before and after a test."""
     yield
     tf.summary.create_noop_writer().set_as_default()
     tf.summary.experimental.set_step(None)
 
 
-def events(path):
-    """Step, tag, plugin and value of all that is in the one file of a directory."""
+def read_events(path):
+    """Returns step, tag, plugin and value of all summaries in the only file of a directory."""
     (file,) = pathlib.Path(path).glob("events.out.tfevents.*")
     return [
         (
@@ -41,14 +41,14 @@ def events(path):
     ]
 
 
-def numbers(path):
-    return [(step, tag, float(value)) for step, tag, _, value in events(path)]
+def read_scalars(path):
+    return [(step, tag, float(value)) for step, tag, _, value in read_events(path)]
 
 
-# What TensorBoard sees
+# Reading with TensorBoard
 
 
-def test_tensorboard_shows_every_kind(tmp_path):
+def test_tensorboard_reads_all_kinds(tmp_path):
     rng = np.random.default_rng(1)
     pixels = rng.integers(0, 256, (2, 5, 4, 3)).astype(np.uint8)
     sound = rng.uniform(-1, 1, (1, 50, 2))
@@ -78,8 +78,8 @@ def test_tensorboard_shows_every_kind(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:tensorboard")
-def test_the_server_of_tensorboard_answers(tmp_path):
-    """The program itself, asked for what its pages ask for."""
+def test_tensorboard_server(tmp_path):
+    """Sends the requests of TensorBoard's pages to its server."""
     from tensorboard import default, program
     from tensorboard.backend import application
     from tensorboard.backend.event_processing import data_ingester
@@ -106,7 +106,7 @@ def test_the_server_of_tensorboard_answers(tmp_path):
     assert (step, bars) == (7, [[1.0, 1.5, 1.0], [1.5, 2.0, 2.0]])
 
 
-# Values, as TensorFlow writes them
+# Values
 
 
 HISTOGRAMS = {
@@ -121,37 +121,37 @@ HISTOGRAMS = {
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
-def test_histograms_have_buckets_of_one_width(name, tmp_path):
+def test_histogram_buckets(name, tmp_path):
     data, buckets, expected = HISTOGRAMS[name]
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
         tf.summary.histogram("h", data, buckets=buckets)
-    ((_, _, _, value),) = events(tmp_path)
+    ((_, _, _, value),) = read_events(tmp_path)
     assert value.dtype == np.float64
     np.testing.assert_allclose(value, np.reshape(expected, (buckets, 3)), rtol=1e-15)
 
 
-def test_histograms_have_thirty_buckets_unless_told(tmp_path):
+def test_histogram_default_buckets(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
         tf.summary.histogram("h", np.arange(60.0))
-    ((_, _, _, value),) = events(tmp_path)
+    ((_, _, _, value),) = read_events(tmp_path)
     assert value.shape == (30, 3)
     assert value[:, 2].tolist() == [2.0] * 30
 
 
-def test_images_are_cut_off_and_few(tmp_path):
+def test_images_are_clipped_and_limited(tmp_path):
     grey = np.array([[[[-0.5], [0.0], [0.5], [1.5]]]] * 5, np.float32)
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
         tf.summary.image("i", grey)
         tf.summary.image("i", grey, max_outputs=1)
-    (_, _, _, three), (_, _, _, one) = events(tmp_path)
+    (_, _, _, three), (_, _, _, one) = read_events(tmp_path)
     assert (len(three), len(one)) == (5, 3)
     assert tf.io.decode_png(one[2]).numpy().tolist() == [[[0], [0], [127], [255]]]
 
 
-def test_sounds_are_wav_files(tmp_path):
+def test_audio_is_wav(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
         tf.summary.audio("s", [[[0.0], [0.5], [-1.0], [1.0], [2.0]]], 8000)
-    ((_, _, plugin, value),) = events(tmp_path)
+    ((_, _, plugin, value),) = read_events(tmp_path)
     assert plugin == "audio"
     (file,) = value
     assert file[:4] == b"RIFF"
@@ -162,26 +162,26 @@ def test_sounds_are_wav_files(tmp_path):
 def test_text_keeps_its_shape(words, tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
         tf.summary.text("t", words)
-    ((_, _, _, value),) = events(tmp_path)
+    ((_, _, _, value),) = read_events(tmp_path)
     np.testing.assert_array_equal(value, tf.constant(words).numpy())
 
 
 @pytest.mark.parametrize(
     "dtype", ["float16", "float64", "int8", "int64", "uint8", "uint16", "bool", "complex64"]
 )
-def test_any_tensor_can_be_written(dtype, tmp_path):
+def test_write_all_dtypes(dtype, tmp_path):
     tensor = tf.cast([[0, 1]], dtype)
     with tf.summary.create_file_writer(tmp_path).as_default():
         tf.summary.write("w", tensor, step=-3, metadata=None)
         tf.summary.write("w", lambda: tensor, step=2)
-    first, second = events(tmp_path)
+    first, second = read_events(tmp_path)
     assert first[:3] == (-3, "w", "")
     for _, _, _, value in (first, second):
         assert value.dtype == tensor.numpy().dtype
         np.testing.assert_array_equal(value, tensor.numpy())
 
 
-def test_metadata_can_come_from_tensorboard(tmp_path):
+def test_tensorboard_metadata(tmp_path):
     from tensorboard.compat.proto import summary_pb2
 
     metadata = summary_pb2.SummaryMetadata(
@@ -191,9 +191,9 @@ def test_metadata_can_come_from_tensorboard(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
         tf.summary.write("w", 1, metadata=metadata)
         tf.summary.experimental.write_raw_pb(raw.SerializeToString())
-    (_, _, plugin, _), second = events(tmp_path)
+    (_, _, plugin, _), second = read_events(tmp_path)
     assert plugin == "mine"
-    assert second[1:3] == ("raw", "scalars")  # as TensorBoard reads older summaries
+    assert second[1:3] == ("raw", "scalars")  # TensorBoard converts legacy summaries
     assert float(second[3]) == 2.0
 
 
@@ -206,10 +206,10 @@ def test_scopes_are_part_of_the_tag(tmp_path):
             tf.summary.scalar("loss / x", 1.0)
         with tf.summary.experimental.summary_scope("q ü") as (tag, scope):
             assert (tag, scope) == ("q ü", "q/")
-    assert numbers(tmp_path) == [(1, "a/b/loss / x", 1.0)]
+    assert read_scalars(tmp_path) == [(1, "a/b/loss / x", 1.0)]
 
 
-def test_steps_are_given_or_set(tmp_path):
+def test_steps(tmp_path):
     step = tf.Variable(4, dtype=tf.int64)
     writer = tf.summary.create_file_writer(tmp_path)
     with writer.as_default(step=1):
@@ -220,13 +220,13 @@ def test_steps_are_given_or_set(tmp_path):
         step.assign_add(1)
         tf.summary.scalar("a", 3.0)
     assert tf.summary.experimental.get_step() is None
-    assert numbers(tmp_path) == [(1, "a", 0.0), (2, "a", 1.0), (4, "a", 2.0), (5, "a", 3.0)]
+    assert read_scalars(tmp_path) == [(1, "a", 0.0), (2, "a", 1.0), (4, "a", 2.0), (5, "a", 3.0)]
 
 
-def test_conditions_decide(tmp_path):
+def test_record_if(tmp_path):
     writer = tf.summary.create_file_writer(tmp_path)
     assert not tf.summary.should_record_summaries()
-    assert not tf.summary.scalar("a", 0.0)  # and no step is asked for
+    assert not tf.summary.scalar("a", 0.0)  # no step is required
     with writer.as_default(step=1):
         assert tf.summary.should_record_summaries()
         for condition in (False, tf.constant(False), lambda: False):
@@ -234,26 +234,26 @@ def test_conditions_decide(tmp_path):
                 assert not tf.summary.should_record_summaries()
                 assert not tf.summary.scalar("a", 0.0)
                 assert not tf.summary.write("a", lambda: 1 / 0)
-                assert not tf.summary.image("a", "no image")  # which nobody looks at
+                assert not tf.summary.image("a", "no image")  # the value is not checked
                 assert not tf.summary.experimental.write_raw_pb(b"")
         with tf.summary.record_if(lambda: tf.constant(True)):
             assert tf.summary.scalar("a", 1.0)
     with tf.summary.create_noop_writer().as_default():
         assert not tf.summary.scalar("a", 2.0)
-    assert numbers(tmp_path) == [(1, "a", 1.0)]
+    assert read_scalars(tmp_path) == [(1, "a", 1.0)]
 
 
-def test_blocks_in_blocks_go_back_to_the_writer_outside(tmp_path):
+def test_nested_writers(tmp_path):
     outer, inner = (tf.summary.create_file_writer(tmp_path / name) for name in ("a", "b"))
     with outer.as_default(step=1):
         with inner.as_default(step=2):
             tf.summary.scalar("x", 1.0)
         tf.summary.scalar("x", 2.0)
-    assert numbers(tmp_path / "a") == [(1, "x", 2.0)]
-    assert numbers(tmp_path / "b") == [(2, "x", 1.0)]
+    assert read_scalars(tmp_path / "a") == [(1, "x", 2.0)]
+    assert read_scalars(tmp_path / "b") == [(2, "x", 1.0)]
 
 
-def test_each_thread_has_a_writer_of_its_own(tmp_path):
+def test_writers_are_thread_local(tmp_path):
     def work(number):
         writer = tf.summary.create_file_writer(tmp_path / str(number))
         with writer.as_default():
@@ -262,10 +262,10 @@ def test_each_thread_has_a_writer_of_its_own(tmp_path):
 
     together(*[functools.partial(work, i) for i in range(3)])
     for number in range(3):
-        assert numbers(tmp_path / str(number)) == [(s, "n", float(number)) for s in range(5)]
+        assert read_scalars(tmp_path / str(number)) == [(s, "n", float(number)) for s in range(5)]
 
 
-def test_threads_may_share_one_writer(tmp_path):
+def test_threads_can_share_a_writer(tmp_path):
     writer = tf.summary.create_file_writer(tmp_path, max_queue=3)
 
     def work(number):
@@ -275,12 +275,12 @@ def test_threads_may_share_one_writer(tmp_path):
 
     together(*[functools.partial(work, i) for i in range(4)])
     writer.close()
-    assert sorted(numbers(tmp_path)) == sorted(
+    assert sorted(read_scalars(tmp_path)) == sorted(
         (s, str(n), float(s)) for n in range(4) for s in range(50)
     )
 
 
-def test_a_function_records_each_time_it_is_called(tmp_path):
+def test_functions_write_on_each_call(tmp_path):
     step = tf.Variable(0, dtype=tf.int64)
 
     @tf.function
@@ -292,16 +292,16 @@ def test_a_function_records_each_time_it_is_called(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default():
         for x in (1.0, 2.0, 3.0):
             train(tf.constant(x))
-    assert numbers(tmp_path) == [(1, "twice", 2.0), (2, "twice", 4.0), (3, "twice", 6.0)]
+    assert read_scalars(tmp_path) == [(1, "twice", 2.0), (2, "twice", 4.0), (3, "twice", 6.0)]
 
 
-def test_no_gradient_is_disturbed(tmp_path):
+def test_summaries_do_not_affect_gradients(tmp_path):
     x = tf.Variable(3.0)
     with tf.summary.create_file_writer(tmp_path).as_default(step=1), tf.GradientTape() as tape:
         y = x * x
         tf.summary.scalar("y", y)
     assert float(tape.gradient(y, x)) == 6.0
-    assert numbers(tmp_path) == [(1, "y", 9.0)]
+    assert read_scalars(tmp_path) == [(1, "y", 9.0)]
 
 
 # Files
@@ -311,46 +311,46 @@ def size(path):
     return sum(file.stat().st_size for file in pathlib.Path(path).iterdir())
 
 
-def test_a_file_is_there_at_once_and_filled_as_told(tmp_path):
+def test_file_is_created_immediately_and_flushed_by_queue_size(tmp_path):
     writer = tf.summary.create_file_writer(tmp_path, max_queue=2, filename_suffix=".mine")
     (file,) = tmp_path.iterdir()
     assert file.name.startswith("events.out.tfevents.")
     assert file.name.endswith(".mine")
-    assert events(tmp_path) == []
+    assert read_events(tmp_path) == []
     writer.set_as_default(step=1)
     for value in range(2):
         tf.summary.scalar("a", value)
-    assert numbers(tmp_path) == []
+    assert read_scalars(tmp_path) == []
     tf.summary.scalar("a", 2)
-    assert len(numbers(tmp_path)) == 3
+    assert len(read_scalars(tmp_path)) == 3
     tf.summary.scalar("a", 3)
     tf.summary.flush()
-    assert len(numbers(tmp_path)) == 4
+    assert len(read_scalars(tmp_path)) == 4
     tf.summary.scalar("a", 4)
     tf.summary.flush(writer)
-    assert len(numbers(tmp_path)) == 5
+    assert len(read_scalars(tmp_path)) == 5
 
 
-def test_a_file_is_brought_up_to_date_after_some_time(tmp_path):
+def test_file_is_flushed_after_flush_millis(tmp_path):
     writer = tf.summary.create_file_writer(tmp_path, flush_millis=20)
     writer.set_as_default(step=1)
     time.sleep(0.03)
     tf.summary.scalar("a", 0)
-    assert len(numbers(tmp_path)) == 1
+    assert len(read_scalars(tmp_path)) == 1
 
 
-def test_a_writer_that_is_forgotten_keeps_nothing_back(tmp_path):
+def test_deleted_writer_flushes(tmp_path):
     writer = tf.summary.create_file_writer(tmp_path)
     writer.set_as_default(step=1)
     tf.summary.scalar("a", 0)
-    assert numbers(tmp_path) == []
+    assert read_scalars(tmp_path) == []
     tf.summary.create_noop_writer().set_as_default()
     del writer
     gc.collect()
-    assert len(numbers(tmp_path)) == 1
+    assert len(read_scalars(tmp_path)) == 1
 
 
-def test_a_closed_writer_takes_nothing(tmp_path):
+def test_closed_writer_ignores_summaries(tmp_path):
     writer = tf.summary.create_file_writer(tmp_path)
     with writer.as_default(step=1):
         tf.summary.scalar("a", 0)
@@ -358,23 +358,23 @@ def test_a_closed_writer_takes_nothing(tmp_path):
         writer.close()
         writer.flush()
         assert not tf.summary.scalar("a", 1)
-    assert len(numbers(tmp_path)) == 1
+    assert len(read_scalars(tmp_path)) == 1
     for enter in (writer.set_as_default, lambda: writer.as_default().__enter__()):
         assert_raises(enter, RuntimeError, f"SummaryWriter {writer!r} is already closed")
 
 
-def test_checksums_are_those_of_the_standard():
+def test_crc32c_reference_values():
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(b"\x00" * 32) == 0x8A9136AA
     assert crc32c(b"") == 0
 
 
 @pytest.mark.parametrize("length", [8191, 8192, 8193, 100_003])
-def test_long_checksums_are_those_of_single_bytes(length):
+def test_crc32c_of_long_inputs_matches_bytewise(length):
     from retrograde.summary import _crc
 
     data = np.random.default_rng(length).bytes(length)
-    assert crc32c(data) == _crc._bytewise(0xFFFFFFFF, data) ^ 0xFFFFFFFF
+    assert crc32c(data) == _crc._crc_of_bytes(0xFFFFFFFF, data) ^ 0xFFFFFFFF
 
 
 # Errors and traces
@@ -405,7 +405,7 @@ ERRORS = {
     "audio_rank": (
         lambda: tf.summary.audio("a", tf.ones([4, 3]), 8000, step=1),
         ValueError,
-        "audio: expected a batch of sounds, of rank 3. Received: rank 2, shape (4, 3).",
+        "audio: expected a batch of audio clips, of rank 3. Received: rank 2, shape (4, 3).",
     ),
     "audio_encoding": (
         lambda: tf.summary.audio("a", tf.ones([1, 4, 1]), 8000, step=1, encoding="mp3"),
@@ -436,16 +436,16 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_say_what_is_wrong(name, tmp_path):
+def test_error_messages(name, tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default():
         assert_raises(*ERRORS[name])
 
 
-def test_traces_can_be_asked_for(tmp_path):
+def test_trace_functions(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default():
         tf.summary.trace_on(graph=True)
         tf.summary.trace_export("a", step=1)
         tf.summary.trace_on()
         tf.summary.trace_off()
         assert_raises(*ERRORS["trace"])
-    assert events(tmp_path) == []
+    assert read_events(tmp_path) == []

@@ -1,4 +1,4 @@
-"""tf.train.ExponentialMovingAverage: as TensorFlow averages variables."""
+"""tf.train.ExponentialMovingAverage."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.namespaces.helpers import assert_raises
 Average = tf.train.ExponentialMovingAverage
 
 
-def test_averages_begin_at_the_values_and_follow_them():
+def test_averages_start_at_the_values():
     v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3.0, name="w")
     average = Average(0.9)
     assert average.average(v) is None
@@ -33,7 +33,7 @@ def test_averages_begin_at_the_values_and_follow_them():
 
 
 @pytest.mark.parametrize(("updates", "expected"), [(1, [31 / 11, 35 / 11]), (None, [2.01, 3.99])])
-def test_the_decay_grows_with_the_updates(updates, expected):
+def test_decay_depends_on_num_updates(updates, expected):
     v = tf.Variable([2.0, 4.0])
     average = Average(0.99, num_updates=updates)
     average.apply([v])
@@ -42,7 +42,7 @@ def test_the_decay_grows_with_the_updates(updates, expected):
     np.testing.assert_allclose(average.average(v).numpy(), expected, rtol=1e-6)
 
 
-def test_the_number_of_updates_may_be_a_variable():
+def test_num_updates_can_be_a_variable():
     v, updates = tf.Variable([3.0, 3.0]), tf.Variable(0)
     average = Average(0.99, num_updates=updates)
     average.apply([v])
@@ -53,7 +53,7 @@ def test_the_number_of_updates_may_be_a_variable():
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float64])
-def test_averages_have_the_dtype_of_their_variable(dtype):
+def test_averages_have_the_dtype_of_the_variable(dtype):
     v = tf.Variable(tf.cast(2.0, dtype))
     average = Average(0.5)
     average.apply([v])
@@ -83,7 +83,7 @@ def test_averages_in_a_function_and_in_a_checkpoint(tmp_path):
     assert float(other.average(w)) == float(average.average(v))
 
 
-def test_only_variables_of_floats_are_averaged():
+def test_invalid_variables_raise():
     assert_raises(
         lambda: Average(0.9).apply([tf.Variable(3, name="i")]),
         TypeError,

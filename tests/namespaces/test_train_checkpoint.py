@@ -1,4 +1,4 @@
-"""tf.train.Checkpoint: what is saved under which names, and what is restored when."""
+"""tf.train.Checkpoint: names, restoring, deferred restoring, status and errors."""
 
 import gc
 import logging
@@ -16,11 +16,11 @@ GRAPH = ("_CHECKPOINTABLE_OBJECT_GRAPH", [])
 
 
 class Layer(tf.Module):
-    """A module without anything in it."""
+    """An empty module."""
 
 
-def model(start=0.0):
-    """A module of modules, lists, tuples and dicts, whose variables count up from `start`."""
+def make_module(start=0.0):
+    """Creates a module with nested containers. Its variables count up from `start`."""
     numbers = iter(np.arange(start, start + 10, dtype=np.float32))
     layer = Layer()
     layer.a = tf.Variable(next(numbers))
@@ -33,19 +33,19 @@ def model(start=0.0):
     return layer
 
 
-def values(module):
+def variable_values(module):
     return [v.numpy().tolist() for v in module.variables]
 
 
-def names(path):
+def checkpoint_names(path):
     return [name for name, _ in tf.train.list_variables(path)]
 
 
 # Names
 
 
-def test_names_are_those_of_attributes(tmp_path):
-    path = Checkpoint(m=model(), step=tf.Variable(3)).save(tmp_path / "ckpt")
+def test_names_are_attribute_paths(tmp_path):
+    path = Checkpoint(m=make_module(), step=tf.Variable(3)).save(tmp_path / "ckpt")
     assert path == str(tmp_path / "ckpt-1")
     assert tf.train.list_variables(path) == [
         GRAPH,
@@ -60,43 +60,43 @@ def test_names_are_those_of_attributes(tmp_path):
     ]
 
 
-def test_names_begin_at_the_root(tmp_path):
+def test_names_start_at_the_root(tmp_path):
     root = Layer()
     root.v = tf.Variable(1.0)
     path = Checkpoint(root, x=tf.Variable(2)).write(tmp_path / "a")
-    assert names(path)[1:] == [f"v{VALUE}", f"x{VALUE}"]
+    assert checkpoint_names(path)[1:] == [f"v{VALUE}", f"x{VALUE}"]
 
 
-def test_slashes_and_dots_in_names_are_written_as_in_tensorflow(tmp_path):
+def test_slashes_and_dots_in_names_are_escaped_as_in_tensorflow(tmp_path):
     parts = {name: tf.Variable(1.0) for name in ("a/b", "x.y", ".ATTRIBUTES")}
     path = Checkpoint(d=parts).write(tmp_path / "a")
     expected = [f"d/..ATTRIBUTES{VALUE}", f"d/a.Sb{VALUE}", f"d/x..y{VALUE}"]
-    assert names(path)[1:] == expected
+    assert checkpoint_names(path)[1:] == expected
 
 
-def test_a_variable_that_is_held_twice_is_saved_once(tmp_path):
+def test_shared_variables_are_saved_once(tmp_path):
     v = tf.Variable(1.0)
     path = Checkpoint(a=v, b=[v]).write(tmp_path / "a")
-    assert names(path)[1:] == [f"a{VALUE}"]
+    assert checkpoint_names(path)[1:] == [f"a{VALUE}"]
     w = tf.Variable(0.0)
     Checkpoint(a=w, b=[w]).read(path).assert_consumed()
     assert float(w) == 1.0
 
 
-def test_of_two_paths_of_one_length_the_first_by_name_counts(tmp_path):
+def test_shared_variables_are_named_by_the_first_path(tmp_path):
     v = tf.Variable(1.0)
     path = Checkpoint(second=[v], first=[v], z=tf.Variable(2.0)).write(tmp_path / "a")
-    assert names(path)[1:] == [f"first/0{VALUE}", f"z{VALUE}"]
+    assert checkpoint_names(path)[1:] == [f"first/0{VALUE}", f"z{VALUE}"]
 
 
-# There and back
+# Saving and restoring
 
 
-def test_everything_comes_back(tmp_path):
-    saved, other = model(1.0), model(100.0)
+def test_save_and_restore(tmp_path):
+    saved, other = make_module(1.0), make_module(100.0)
     path = Checkpoint(m=saved).save(tmp_path / "ckpt")
     Checkpoint(m=other).restore(path).assert_consumed()
-    assert values(other) == values(saved)
+    assert variable_values(other) == variable_values(saved)
 
 
 DTYPES = [
@@ -107,7 +107,7 @@ DTYPES = [
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_dtype_comes_back(dtype, shape, tmp_path):
+def test_restore_all_dtypes(dtype, shape, tmp_path):
     start = tf.cast(tf.constant(np.random.default_rng(1).integers(0, 2, shape)), dtype)
     path = Checkpoint(v=tf.Variable(start)).write(tmp_path / "a")
     v = tf.Variable(tf.zeros(shape, dtype))
@@ -120,7 +120,7 @@ def test_every_dtype_comes_back(dtype, shape, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", ["a", "", "längst"], [["a"], ["bc"]]])
-def test_strings_come_back(text, tmp_path):
+def test_restore_strings(text, tmp_path):
     path = Checkpoint(v=tf.Variable(text)).write(tmp_path / "a")
     v = tf.Variable(tf.fill(tf.constant(text).shape, "x"))
     Checkpoint(v=v).read(path).assert_consumed()
@@ -128,13 +128,13 @@ def test_strings_come_back(text, tmp_path):
     assert tf.train.list_variables(path) == [GRAPH, (f"v{VALUE}", list(v.shape))]
 
 
-def test_an_array_in_any_order_comes_back(tmp_path):
+def test_restore_non_contiguous_arrays(tmp_path):
     v = tf.Variable(tf.transpose(tf.reshape(tf.range(6), [2, 3])))
     path = Checkpoint(v=v).write(tmp_path / "a")
     np.testing.assert_array_equal(tf.train.load_variable(path, f"v{VALUE}"), v.numpy())
 
 
-def test_generators_go_on_where_they_were(tmp_path):
+def test_restore_random_generators(tmp_path):
     generator = tf.random.Generator.from_seed(5)
     generator.normal([2])
     path = Checkpoint(g=generator).write(tmp_path / "a")
@@ -142,7 +142,7 @@ def test_generators_go_on_where_they_were(tmp_path):
     other = tf.random.Generator.from_seed(1)
     Checkpoint(g=other).read(path).assert_consumed()
     np.testing.assert_array_equal(other.normal([3]).numpy(), expected)
-    assert names(path)[1:] == [f"g/_state_var{VALUE}"]
+    assert checkpoint_names(path)[1:] == [f"g/_state_var{VALUE}"]
 
 
 class Text(tf.train.experimental.PythonState):
@@ -156,7 +156,7 @@ class Text(tf.train.experimental.PythonState):
         self.text = string_value
 
 
-def test_python_objects_are_saved_as_they_say(tmp_path):
+def test_python_state(tmp_path):
     path = Checkpoint(t=Text("ab"), u=Text(b"\xff")).write(tmp_path / "a")
     t, u = Text(""), Text("")
     Checkpoint(t=t, u=u).read(path).assert_consumed()
@@ -164,7 +164,7 @@ def test_python_objects_are_saved_as_they_say(tmp_path):
     assert tf.train.load_variable(path, "t/.ATTRIBUTES/py_state") == b"ab"
 
 
-def test_checkpoints_nest(tmp_path):
+def test_nested_checkpoints(tmp_path):
     inner = Checkpoint(v=tf.Variable(4.0))
     path = Checkpoint(inner=inner).save(tmp_path / "a")
     v = tf.Variable(0.0)
@@ -172,7 +172,7 @@ def test_checkpoints_nest(tmp_path):
     assert float(v) == 4.0
 
 
-def test_what_a_variable_handed_out_stays(tmp_path):
+def test_restore_does_not_change_earlier_values(tmp_path):
     v = tf.Variable([1.0, 2.0])
     path = Checkpoint(v=v).write(tmp_path / "a")
     v.assign([3.0, 4.0])
@@ -181,7 +181,7 @@ def test_what_a_variable_handed_out_stays(tmp_path):
     assert held.numpy().tolist() == [3.0, 4.0]
 
 
-def test_an_optimizer_of_modules_keeps_its_slots(tmp_path):
+def test_restore_optimizer_slots(tmp_path):
     class Momentum(tf.Module):
         def __init__(self, variables):
             super().__init__()
@@ -213,10 +213,10 @@ def test_an_optimizer_of_modules_keeps_its_slots(tmp_path):
     np.testing.assert_array_equal(w.numpy(), v.numpy())
 
 
-# Counting
+# Save counter
 
 
-def test_the_counter_is_part_of_the_checkpoint(tmp_path):
+def test_save_counter_is_saved(tmp_path):
     v = tf.Variable(1.0)
     first = Checkpoint(v=v)
     assert int(first.save_counter) == 0
@@ -229,7 +229,7 @@ def test_the_counter_is_part_of_the_checkpoint(tmp_path):
     assert later.save(tmp_path / "c") == str(tmp_path / "c-3")
 
 
-def test_a_checkpoint_that_was_written_has_no_counter_to_restore(tmp_path):
+def test_write_does_not_save_the_counter(tmp_path):
     path = Checkpoint(v=tf.Variable(1.0)).write(tmp_path / "a")
     Checkpoint(v=tf.Variable(0.0)).read(path).assert_consumed()
     status = Checkpoint(v=tf.Variable(0.0)).restore(path)
@@ -237,11 +237,11 @@ def test_a_checkpoint_that_was_written_has_no_counter_to_restore(tmp_path):
         status.assert_consumed()
 
 
-# Later
+# Deferred restoration
 
 
-def test_values_wait_for_attributes_lists_and_dicts(tmp_path):
-    path = Checkpoint(m=model(1.0)).save(tmp_path / "c")
+def test_deferred_restoration_of_attributes_lists_and_dicts(tmp_path):
+    path = Checkpoint(m=make_module(1.0)).save(tmp_path / "c")
     empty = Layer()
     empty.l = []
     status = Checkpoint(m=empty).restore(path)
@@ -268,8 +268,8 @@ def test_values_wait_for_attributes_lists_and_dicts(tmp_path):
     status.assert_consumed()
 
 
-def test_values_wait_while_the_status_and_the_checkpoint_are_forgotten(tmp_path):
-    path = Checkpoint(m=model(1.0)).save(tmp_path / "c")
+def test_deferred_restoration_after_the_status_is_deleted(tmp_path):
+    path = Checkpoint(m=make_module(1.0)).save(tmp_path / "c")
     module = Layer()
     Checkpoint(m=module).restore(path)
     gc.collect()
@@ -277,8 +277,8 @@ def test_values_wait_while_the_status_and_the_checkpoint_are_forgotten(tmp_path)
     assert float(module.a) == 1.0
 
 
-def test_values_wait_where_the_file_is_deleted_meanwhile(tmp_path):
-    path = Checkpoint(m=model(1.0)).save(tmp_path / "c")
+def test_deferred_restoration_after_the_file_is_deleted(tmp_path):
+    path = Checkpoint(m=make_module(1.0)).save(tmp_path / "c")
     module = Layer()
     Checkpoint(m=module).restore(path)
     (tmp_path / "c-1.safetensors").unlink()
@@ -286,8 +286,8 @@ def test_values_wait_where_the_file_is_deleted_meanwhile(tmp_path):
     assert float(module.a) == 1.0
 
 
-def test_values_wait_for_attributes_of_the_root(tmp_path):
-    saved = model(1.0)
+def test_deferred_restoration_of_root_attributes(tmp_path):
+    saved = make_module(1.0)
     path = Checkpoint(saved, x=tf.Variable(2.0)).write(tmp_path / "a")
     root = Layer()
     root.l = []
@@ -300,7 +300,7 @@ def test_values_wait_for_attributes_of_the_root(tmp_path):
     status.expect_partial()
 
 
-def test_lists_in_lists_wait(tmp_path):
+def test_deferred_restoration_of_nested_lists(tmp_path):
     path = Checkpoint(l=[[tf.Variable(1.0), tf.Variable(2.0)]]).write(tmp_path / "a")
     checkpoint = Checkpoint(l=[[]])
     status = checkpoint.read(path)
@@ -309,25 +309,25 @@ def test_lists_in_lists_wait(tmp_path):
     status.assert_consumed()
 
 
-@pytest.mark.parametrize("made_inside", [True, False])
-def test_a_function_restores_what_it_attaches_only_once(made_inside, tmp_path):
-    path = Checkpoint(m=model(1.0)).write(tmp_path / "a")
+@pytest.mark.parametrize("created_inside", [True, False])
+def test_deferred_restoration_inside_a_function_happens_once(created_inside, tmp_path):
+    path = Checkpoint(m=make_module(1.0)).write(tmp_path / "a")
     module, outside = Layer(), tf.Variable(0.0)
     Checkpoint(m=module).read(path).expect_partial()
 
     @tf.function
     def step(x):
         if not hasattr(module, "a"):
-            module.a = tf.Variable(0.0) if made_inside else outside
+            module.a = tf.Variable(0.0) if created_inside else outside
         module.a.assign_add(x)
         return module.a + 0.0
 
     assert [float(step(tf.constant(1.0))) for _ in range(3)] == [2.0, 3.0, 4.0]
 
 
-def test_the_last_restoration_counts(tmp_path):
-    first = Checkpoint(m=model(1.0)).write(tmp_path / "a")
-    second = Checkpoint(m=model(50.0)).write(tmp_path / "b")
+def test_last_restore_wins(tmp_path):
+    first = Checkpoint(m=make_module(1.0)).write(tmp_path / "a")
+    second = Checkpoint(m=make_module(50.0)).write(tmp_path / "b")
     module = Layer()
     module.l = []
     checkpoint = Checkpoint(m=module)
@@ -338,8 +338,8 @@ def test_the_last_restoration_counts(tmp_path):
     assert (float(module.l[0]), float(module.a)) == (51.0, 50.0)
 
 
-def test_what_waits_can_be_freed(tmp_path):
-    path = Checkpoint(m=model(1.0)).write(tmp_path / "a")
+def test_observed_objects_can_be_freed(tmp_path):
+    path = Checkpoint(m=make_module(1.0)).write(tmp_path / "a")
     module = Layer()
     Checkpoint(m=module).read(path).expect_partial()
     freed = weakref.ref(module)
@@ -348,8 +348,8 @@ def test_what_waits_can_be_freed(tmp_path):
     assert freed() is None
 
 
-def test_a_value_that_does_not_fit_what_comes_later_is_refused_once(tmp_path):
-    path = Checkpoint(m=model(1.0)).write(tmp_path / "a")
+def test_deferred_shape_mismatch_raises_once(tmp_path):
+    path = Checkpoint(m=make_module(1.0)).write(tmp_path / "a")
     module = Layer()
     Checkpoint(m=module).read(path).expect_partial()
     assert_raises(
@@ -361,9 +361,9 @@ def test_a_value_that_does_not_fit_what_comes_later_is_refused_once(tmp_path):
     module.other = 3
 
 
-def test_what_is_refused_leaves_nothing_waiting(tmp_path):
-    first = Checkpoint(m=model(1.0)).write(tmp_path / "a")
-    second = Checkpoint(m=model(50.0), v=tf.Variable(1)).write(tmp_path / "b")
+def test_failed_restore_registers_no_hooks(tmp_path):
+    first = Checkpoint(m=make_module(1.0)).write(tmp_path / "a")
+    second = Checkpoint(m=make_module(50.0), v=tf.Variable(1)).write(tmp_path / "b")
     module = Layer()
     module.l = []
     kept = module.l
@@ -376,10 +376,10 @@ def test_what_is_refused_leaves_nothing_waiting(tmp_path):
     with pytest.raises(tf.errors.InvalidArgumentError):
         checkpoint.read(second)
     module.a = tf.Variable(0.0)
-    assert float(module.a) == 1.0  # the checkpoint before is still waited for
+    assert float(module.a) == 1.0  # restored from the earlier checkpoint
 
 
-def test_a_list_hears_of_a_mistake_once(tmp_path):
+def test_deferred_mismatch_in_a_list_raises_once(tmp_path):
     path = Checkpoint(l=[tf.Variable(1.0), tf.Variable(2.0)]).write(tmp_path / "a")
     checkpoint = Checkpoint(l=[])
     checkpoint.read(path).expect_partial()
@@ -389,10 +389,10 @@ def test_a_list_hears_of_a_mistake_once(tmp_path):
     assert [v.numpy().tolist() for v in checkpoint.l] == [[0.0], 0.0]
 
 
-# What the status says
+# Status
 
 
-def test_what_got_no_value_is_named(tmp_path):
+def test_unmatched_objects_are_reported(tmp_path):
     path = Checkpoint(v=tf.Variable(1.0)).save(tmp_path / "c")
     v, other = tf.Variable(0.0), tf.Variable(7, name="other")
     status = Checkpoint(v=v, other=other).restore(path)
@@ -406,17 +406,17 @@ def test_what_got_no_value_is_named(tmp_path):
     assert float(v) == 1.0
 
 
-def test_nothing_in_common_is_an_error_if_asked(tmp_path):
+def test_assert_nontrivial_match(tmp_path):
     path = Checkpoint(v=tf.Variable(1.0)).write(tmp_path / "a")
     status = Checkpoint(w=tf.Variable(1.0)).read(path).expect_partial()
     assert_raises(
         status.assert_nontrivial_match,
         AssertionError,
-        "Nothing was restored: no object has a name that the checkpoint knows.",
+        "Nothing was restored: no object has a name that is in the checkpoint.",
     )
 
 
-def test_restoring_nothing_changes_nothing():
+def test_restore_none():
     v = tf.Variable(1.0)
     status = Checkpoint(v=v).restore(None)
     assert status.expect_partial() is status
@@ -429,7 +429,7 @@ def test_restoring_nothing_changes_nothing():
     assert float(v) == 1.0
 
 
-def test_two_objects_do_not_share_one_value(tmp_path):
+def test_one_value_is_restored_to_one_object(tmp_path):
     v = tf.Variable(1.0)
     path = Checkpoint(a=v, b=v).write(tmp_path / "a")
     a, b = tf.Variable(0.0), tf.Variable(0.0)
@@ -439,7 +439,7 @@ def test_two_objects_do_not_share_one_value(tmp_path):
         status.assert_consumed()
 
 
-def test_values_left_over_are_reported_when_nobody_can_want_them_any_more(tmp_path, caplog):
+def test_unused_values_are_reported_when_the_restoration_ends(tmp_path, caplog):
     path = Checkpoint(a=tf.Variable(1.0), b=[tf.Variable(2.0)]).write(tmp_path / "a")
     with caplog.at_level(logging.WARNING, "retrograde"):
         checkpoint = Checkpoint(a=tf.Variable(1.0))
@@ -449,8 +449,8 @@ def test_values_left_over_are_reported_when_nobody_can_want_them_any_more(tmp_pa
         del checkpoint
         gc.collect()
         assert caplog.messages == [
-            "1 values of a checkpoint were not used: (root).b.0. Call expect_partial() on what "
-            "restore() returned if that is intended."
+            "1 values of a checkpoint were not used: (root).b.0. If this is intended, call "
+            "expect_partial() on the status that restore() returned."
         ]
         caplog.clear()
         Checkpoint(a=tf.Variable(1.0)).read(path).expect_partial()
@@ -461,7 +461,7 @@ def test_values_left_over_are_reported_when_nobody_can_want_them_any_more(tmp_pa
 # Errors
 
 
-def test_what_does_not_fit_restores_nothing(tmp_path):
+def test_mismatch_restores_nothing(tmp_path):
     path = Checkpoint(a=tf.Variable(1.0), b=tf.Variable([1.0, 2.0])).write(tmp_path / "a")
     a, b = tf.Variable(0.0), tf.Variable([0.0])
     assert_raises(
@@ -480,7 +480,7 @@ def test_what_does_not_fit_restores_nothing(tmp_path):
     assert float(a) == 0.0
 
 
-def test_another_kind_of_object_gets_no_value(tmp_path):
+def test_object_of_another_type_is_not_restored(tmp_path):
     path = Checkpoint(a=tf.Variable(1.0)).write(tmp_path / "a")
     text = Text("mine")
     with pytest.raises(AssertionError, match="Unresolved object in checkpoint"):
@@ -489,41 +489,41 @@ def test_another_kind_of_object_gets_no_value(tmp_path):
 
 
 @pytest.mark.parametrize("value", [3, "a", None, tf.constant(1.0)])
-def test_only_objects_with_values_can_be_saved(value):
+def test_untrackable_objects_raise(value):
     assert_raises(
         lambda: Checkpoint(x=value),
         ValueError,
         "`Checkpoint` was expecting x to be a trackable object: a variable, a module, a model, an "
-        f"optimizer, an iterator or the like. Got {value!r}.",
+        f"optimizer, an iterator or similar. Got {value!r}.",
     )
 
 
-def test_names_of_the_root_are_not_given_twice():
+def test_conflicting_names_of_the_root_raise():
     root = Layer()
     root.v = tf.Variable(1.0)
     Checkpoint(root, v=root.v)
     assert_raises(
         lambda: Checkpoint(root, v=tf.Variable(1.0)),
         ValueError,
-        "`root` has an attribute `v` that is not the object given as `v`. Give it another name.",
+        "`root` has an attribute `v` that is not the object passed as `v`. Use another name.",
     )
 
 
-def test_keys_are_strings_or_whole_numbers(tmp_path):
+def test_dict_keys_must_be_strings_or_integers(tmp_path):
     v = tf.Variable(1.0)
     path = Checkpoint(d={1: v, "a": [v], (): []}).write(tmp_path / "a")
-    assert names(path)[1:] == [f"d/1{VALUE}"]
+    assert checkpoint_names(path)[1:] == [f"d/1{VALUE}"]
     for parts, key in (({(): [v]}, "()"), ({1: v, "1": tf.Variable(2.0)}, "'1'")):
         checkpoint = Checkpoint(d=parts)
         assert_raises(
             lambda checkpoint=checkpoint: checkpoint.write(tmp_path / "a"),
             ValueError,
-            f"Unable to save the dict {parts!r}: its key {key} makes no name of its own, and what "
-            "it leads to has values to be saved. Use strings for keys.",
+            f"Unable to save the dict {parts!r}: its key {key} is not a unique string or integer, "
+            "and its item has values to be saved. Use strings for keys.",
         )
 
 
-def test_callbacks_are_called_after_writing(tmp_path):
+def test_write_callbacks(tmp_path):
     heard = []
     options = tf.train.CheckpointOptions(
         experimental_write_callbacks=[heard.append, lambda: heard.append("again")]

@@ -1,4 +1,4 @@
-"""tf.train: files of checkpoints, which are whole or not there, and managers of many."""
+"""tf.train: checkpoint files, the state file and CheckpointManager."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import safetensors.numpy
 
 import retrograde as tf
 from retrograde.files.checked_json import json_checksum
-from retrograde.files.tensors import put_tensors
+from retrograde.files.tensors import write_tensors_in_place
 from tests.namespaces.helpers import assert_raises
 
 Checkpoint, CheckpointManager = tf.train.Checkpoint, tf.train.CheckpointManager
@@ -29,14 +29,14 @@ def files(path):
 
 @pytest.fixture
 def saved(tmp_path):
-    """A checkpoint of two variables."""
+    """Writes a checkpoint of two variables."""
     return Checkpoint(v=tf.Variable([1.0, 2.0]), w=tf.Variable(3)).write(tmp_path / "a")
 
 
 # Reading
 
 
-def test_tensors_can_be_read_by_name(saved):
+def test_read_tensors_by_name(saved):
     assert tf.train.list_variables(saved) == [
         ("_CHECKPOINTABLE_OBJECT_GRAPH", []),
         (f"v{VALUE}", [2]),
@@ -60,12 +60,12 @@ def test_tensors_can_be_read_by_name(saved):
     )
 
 
-def test_others_can_read_the_tensors(saved):
+def test_safetensors_can_read_checkpoints(saved):
     tensors = safetensors.numpy.load_file(f"{saved}.safetensors")
     assert tensors[f"v{VALUE}"].tolist() == [1.0, 2.0]
 
 
-def test_the_latest_in_a_directory_is_found(tmp_path):
+def test_latest_checkpoint(tmp_path):
     assert tf.train.latest_checkpoint(tmp_path) is None
     assert tf.train.get_checkpoint_state(tmp_path) is None
     checkpoint = Checkpoint(v=tf.Variable(1.0))
@@ -81,24 +81,24 @@ def test_the_latest_in_a_directory_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"model_checkpoint_path: no", b"some: words"])
-def test_another_file_of_that_name_is_not_taken_for_a_record(text, tmp_path):
+def test_invalid_state_file_raises(text, tmp_path):
     path = tmp_path / "checkpoint"
     path.write_bytes(text)
     assert_raises(
         lambda: tf.train.get_checkpoint_state(tmp_path),
         tf.errors.DataLossError,
-        f"Cannot read {path} as a record of checkpoints: it is damaged, or its checksum is missing "
-        "or wrong. Delete it and name the checkpoint to restore.",
+        f"Cannot read {path} as a checkpoint state file: it is damaged, or its checksum is missing "
+        "or wrong. Delete it and pass the checkpoint path to restore.",
     )
 
 
-def test_a_directory_can_be_moved(tmp_path):
+def test_directory_can_be_moved(tmp_path):
     Checkpoint(v=tf.Variable(1.0)).save(tmp_path / "old" / "c")
     (tmp_path / "old").rename(tmp_path / "new")
     assert tf.train.latest_checkpoint(tmp_path / "new") == str(tmp_path / "new" / "c-1")
 
 
-def test_checkpoints_come_as_they_appear(tmp_path):
+def test_checkpoints_iterator(tmp_path):
     checkpoint = Checkpoint(v=tf.Variable(1.0))
     seen = []
     checkpoint.save(tmp_path / "c")
@@ -114,42 +114,42 @@ def test_checkpoints_come_as_they_appear(tmp_path):
     assert (list(again), len(asked)) == ([], 3)
 
 
-# Files that are none
+# Invalid files
 
 
-def damaged(path, data):
+def write_damaged(path, data):
     pathlib.Path(f"{path}.safetensors").write_bytes(data)
     return path
 
 
-@pytest.mark.parametrize("kept", [0, 4, 8, 60, -1])
-def test_a_truncated_file_restores_nothing(kept, saved):
+@pytest.mark.parametrize("size", [0, 4, 8, 60, -1])
+def test_truncated_file_restores_nothing(size, saved):
     data = pathlib.Path(f"{saved}.safetensors").read_bytes()
-    damaged(saved, data[:kept])
+    write_damaged(saved, data[:size])
     v, w = tf.Variable([0.0, 0.0]), tf.Variable(0)
-    with pytest.raises(tf.errors.DataLossError, match=r"it is damaged or of another format"):
+    with pytest.raises(tf.errors.DataLossError, match=r"it is damaged or has another format"):
         Checkpoint(v=v, w=w).restore(saved)
     assert (v.numpy().tolist(), int(w)) == ([0.0, 0.0], 0)
 
 
 @pytest.mark.parametrize(
-    ("metadata", "problem"),
+    ("metadata", "reason"),
     [
-        (None, "it holds tensors but no checkpoint"),
+        (None, "it has tensors, but is not a checkpoint"),
         ({"kind": "checkpoint", "version": "9"}, "its version is 9, not 1"),
         (
             {"kind": "checkpoint", "version": "1"},
-            "the checksum of its description is missing or wrong",
+            "the checksum of its metadata is missing or wrong",
         ),
     ],
 )
-def test_tensors_of_others_are_no_checkpoint(metadata, problem, tmp_path):
+def test_other_safetensors_files_raise(metadata, reason, tmp_path):
     path = str(tmp_path / "a")
     safetensors.numpy.save_file({"a": np.ones(2)}, f"{path}.safetensors", metadata)
     assert_raises(
         lambda: Checkpoint(v=tf.Variable(1.0)).restore(path),
         tf.errors.DataLossError,
-        f"Cannot read {path}.safetensors as a checkpoint: {problem}.",
+        f"Cannot read {path}.safetensors as a checkpoint: {reason}.",
     )
 
 
@@ -161,14 +161,13 @@ def test_tensors_of_others_are_no_checkpoint(metadata, problem, tmp_path):
         [3],
     ],
 )
-def test_a_description_has_to_fit_the_tensors(description, tmp_path):
+def test_inconsistent_metadata_raise(description, tmp_path):
     path = str(tmp_path / "a")
-    put_tensors(f"{path}.safetensors", "checkpoint", {"a": np.ones(2)}, description)
+    write_tensors_in_place(f"{path}.safetensors", "checkpoint", {"a": np.ones(2)}, description)
     assert_raises(
         lambda: Checkpoint(v=tf.Variable(1.0)).restore(path),
         tf.errors.DataLossError,
-        f"Cannot read {path}.safetensors as a checkpoint: its description does not fit its "
-        "tensors.",
+        f"Cannot read {path}.safetensors as a checkpoint: its metadata do not match its tensors.",
     )
 
 
@@ -184,9 +183,9 @@ def test_a_description_has_to_fit_the_tensors(description, tmp_path):
         {"a": {"shape": [1]}},
     ],
 )
-def test_descriptions_of_encoded_tensors_are_checked(encoded, tmp_path):
+def test_metadata_of_encoded_tensors_are_validated(encoded, tmp_path):
     path = tmp_path / "a.safetensors"
-    put_tensors(str(path), "checkpoint", {"a": np.array([1j])}, [])
+    write_tensors_in_place(str(path), "checkpoint", {"a": np.array([1j])}, [])
     with safetensors.safe_open(path, framework="np") as file:
         metadata, arrays = file.metadata(), {"a": file.get_tensor("a")}
     metadata["encoded"] = json.dumps(encoded)
@@ -195,12 +194,12 @@ def test_descriptions_of_encoded_tensors_are_checked(encoded, tmp_path):
     checksum = json_checksum({name: metadata[name] for name in names})
     safetensors.numpy.save_file(arrays, path, metadata | {"checksum": str(checksum)})
 
-    with pytest.raises(tf.errors.DataLossError, match="its description is damaged"):
+    with pytest.raises(tf.errors.DataLossError, match="its metadata are damaged"):
         tf.train.load_checkpoint(tmp_path / "a")
 
 
-def test_a_damaged_description_is_refused_or_does_no_harm(tmp_path):
-    """Bytes of the header are changed at random: an error comes, or all goes on as usual."""
+def test_damaged_headers_raise_or_have_no_effect(tmp_path):
+    """Changes random bytes of the header: loading raises an error or works as before."""
 
     def objects(v, s, c):
         return {"v": tf.Variable([v, v]), "s": tf.Variable([s, s]), "c": tf.Variable(c)}
@@ -212,7 +211,7 @@ def test_a_damaged_description_is_refused_or_does_no_harm(tmp_path):
     for _ in range(300):
         place = chance.randrange(header)
         byte = chance.choice('0123456789"[]{}:,ax ').encode()
-        damaged(path, data[:place] + byte + data[place + 1 :])
+        write_damaged(path, data[:place] + byte + data[place + 1 :])
         other = objects(0.0, "", 0j)
         try:
             Checkpoint(**other).read(path).expect_partial()
@@ -222,11 +221,11 @@ def test_a_damaged_description_is_refused_or_does_no_harm(tmp_path):
     assert refused > 100
 
 
-def test_what_is_not_there_is_said(tmp_path):
+def test_missing_checkpoints_raise(tmp_path):
     path = str(tmp_path / "c")
     missing = (
         f"There is no checkpoint {path}: the file {path}.safetensors does not exist. The path may "
-        "lack the number at its end (as the '-1' of 'path/to/ckpt-1')."
+        "lack the number at its end (such as '-1' in 'path/to/ckpt-1')."
     )
     checkpoint = Checkpoint(v=tf.Variable(1.0))
     assert_raises(lambda: checkpoint.read(path), tf.errors.NotFoundError, missing)
@@ -239,21 +238,21 @@ def test_what_is_not_there_is_said(tmp_path):
     assert_raises(
         lambda: checkpoint.read(tmp_path),
         tf.errors.DataLossError,
-        f"{tmp_path} is a directory. Expected a checkpoint, such as tf.train.latest_checkpoint "
-        "finds in it.",
+        f"{tmp_path} is a directory. Expected a checkpoint path, such as the result of "
+        "tf.train.latest_checkpoint.",
     )
     pathlib.Path(f"{path}.index").write_bytes(b"")
     assert_raises(
         lambda: checkpoint.read(path),
         tf.errors.DataLossError,
-        f"Cannot read {path}.index as a checkpoint: it was written by TensorFlow. Save the "
-        "variables from there as NumPy arrays.",
+        f"Cannot read {path}.index as a checkpoint: it was written by TensorFlow. Load it "
+        "there and save the variables as NumPy arrays.",
     )
 
 
-# Writers that die
+# Killed writers
 
-# Starts one writer for each line that comes, and says when it is dead.
+# Starts a writer for each input line and prints when it is dead.
 WRITERS = textwrap.dedent(
     """
     import os, sys
@@ -272,7 +271,7 @@ WRITERS = textwrap.dedent(
             for part in parts:
                 part.assign(np.full(50_000, float(step)))
             manager.save()
-            os.write(1, b"%d\\n" % int(step))  # print may be killed half-way
+            os.write(1, b"%d\\n" % int(step))  # os.write is atomic, print is not
 
     for _ in sys.stdin:
         pid = os.fork()
@@ -284,8 +283,8 @@ WRITERS = textwrap.dedent(
 )
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are quick to start")
-def test_a_writer_that_is_killed_leaves_the_last_whole_checkpoint(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_writer_leaves_the_last_complete_checkpoint(tmp_path):
     chance = random.Random(1)
     reached = 0
     command = [sys.executable, "-W", "ignore", "-c", WRITERS, str(tmp_path)]
@@ -296,7 +295,7 @@ def test_a_writer_that_is_killed_leaves_the_last_whole_checkpoint(tmp_path):
             writers.stdin.write("next\n")
             writers.stdin.flush()
             pid, began = map(int, writers.stdout.readline().split())
-            assert began >= reached  # what was said to be saved is there
+            assert began >= reached  # the reported checkpoint exists
             said = [int(writers.stdout.readline())]
             time.sleep(chance.uniform(0, 0.03))
             os.kill(pid, signal.SIGKILL)
@@ -308,13 +307,13 @@ def test_a_writer_that_is_killed_leaves_the_last_whole_checkpoint(tmp_path):
             assert all((part.numpy() == float(step)).all() for part in parts)
             reached = int(step)
             assert reached >= said[-1] > began
-    # Two checkpoints, one not yet deleted, one not yet recorded, the record, and temporaries.
+    # Two checkpoints, one not yet deleted, one not yet recorded, the state file, temporary files.
     assert len(list(tmp_path.iterdir())) <= 6
     CheckpointManager(Checkpoint(step=step), tmp_path, max_to_keep=2).save()
     assert not (tmp_path / ".retrograde-tmp").exists()
 
 
-def test_files_have_the_permissions_that_the_user_asks_for(tmp_path):
+def test_files_follow_the_umask(tmp_path):
     before = os.umask(0o022)
     try:
         path = Checkpoint(v=tf.Variable(1.0)).write(tmp_path / "a")
@@ -326,7 +325,7 @@ def test_files_have_the_permissions_that_the_user_asks_for(tmp_path):
 # Managers
 
 
-def manager(tmp_path, **options):
+def make_manager(tmp_path, **options):
     step = tf.Variable(0)
     options = {"max_to_keep": 3} | options
     return step, CheckpointManager(Checkpoint(step=step), tmp_path / "m", **options)
@@ -336,27 +335,27 @@ def steps(paths):
     return [int(path.rsplit("-", 1)[1]) for path in paths]
 
 
-def test_a_manager_keeps_the_last(tmp_path):
-    _, kept = manager(tmp_path)
-    assert (kept.latest_checkpoint, kept.checkpoints) == (None, [])
-    assert steps(kept.save() for _ in range(5)) == [1, 2, 3, 4, 5]
-    assert steps(kept.checkpoints) == [3, 4, 5]
-    assert kept.latest_checkpoint == str(tmp_path / "m" / "ckpt-5")
+def test_manager_keeps_the_latest(tmp_path):
+    _, manager = make_manager(tmp_path)
+    assert (manager.latest_checkpoint, manager.checkpoints) == (None, [])
+    assert steps(manager.save() for _ in range(5)) == [1, 2, 3, 4, 5]
+    assert steps(manager.checkpoints) == [3, 4, 5]
+    assert manager.latest_checkpoint == str(tmp_path / "m" / "ckpt-5")
     assert files(tmp_path / "m") == ["checkpoint", *(f"ckpt-{i}.safetensors" for i in (3, 4, 5))]
     state = tf.train.get_checkpoint_state(tmp_path / "m")
-    assert state.all_model_checkpoint_paths == kept.checkpoints
+    assert state.all_model_checkpoint_paths == manager.checkpoints
     assert len(state.all_model_checkpoint_timestamps) == 3
-    assert kept.save(checkpoint_number=77) == str(tmp_path / "m" / "ckpt-77")
-    assert steps(kept.checkpoints) == [4, 5, 77]
-    assert int(kept.checkpoint.save_counter) == 6
+    assert manager.save(checkpoint_number=77) == str(tmp_path / "m" / "ckpt-77")
+    assert steps(manager.checkpoints) == [4, 5, 77]
+    assert int(manager.checkpoint.save_counter) == 6
 
 
-def test_a_manager_goes_on_where_another_ended(tmp_path):
-    step, first = manager(tmp_path)
+def test_manager_continues_from_an_earlier_one(tmp_path):
+    step, first = make_manager(tmp_path)
     for _ in range(3):
         step.assign_add(10)
         first.save()
-    step, second = manager(tmp_path)
+    step, second = make_manager(tmp_path)
     assert second.checkpoints == first.checkpoints
     assert second.restore_or_initialize() == first.latest_checkpoint
     assert int(step) == 30
@@ -366,53 +365,53 @@ def test_a_manager_goes_on_where_another_ended(tmp_path):
     assert second.sync() is None
 
 
-def test_all_are_kept_if_asked(tmp_path):
-    _, kept = manager(tmp_path, max_to_keep=None)
-    assert steps(kept.save() for _ in range(5)) == steps(kept.checkpoints) == [1, 2, 3, 4, 5]
+def test_max_to_keep_none(tmp_path):
+    _, manager = make_manager(tmp_path, max_to_keep=None)
+    assert steps(manager.save() for _ in range(5)) == steps(manager.checkpoints) == [1, 2, 3, 4, 5]
 
 
-def test_one_is_kept_for_each_span_of_hours(tmp_path, monkeypatch):
+def test_keep_checkpoint_every_n_hours(tmp_path, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(time, "time", lambda: now[0])
-    _, kept = manager(tmp_path, max_to_keep=1, keep_checkpoint_every_n_hours=2)
+    _, manager = make_manager(tmp_path, max_to_keep=1, keep_checkpoint_every_n_hours=2)
     for _ in range(6):
         now[0] += 3600
-        kept.save()
+        manager.save()
     found = [int(name.split("-")[1].split(".")[0]) for name in files(tmp_path / "m")[1:]]
     assert sorted(found) == [2, 4, 6]
-    assert steps(kept.checkpoints) == [6]
+    assert steps(manager.checkpoints) == [6]
 
 
-def test_a_manager_waits_for_the_next_interval(tmp_path):
+def test_checkpoint_interval(tmp_path):
     step = tf.Variable(5)
-    kept = CheckpointManager(
+    manager = CheckpointManager(
         Checkpoint(step=step), tmp_path, 2, step_counter=step, checkpoint_interval=10
     )
-    assert kept.checkpoint_interval == 10
-    assert steps([kept.save()]) == [1]
+    assert manager.checkpoint_interval == 10
+    assert steps([manager.save()]) == [1]
     step.assign_add(5)
-    assert kept.save() is None
-    assert steps([kept.save(check_interval=False)]) == [2]
-    assert kept.save(check_interval=False) is None
+    assert manager.save() is None
+    assert steps([manager.save(check_interval=False)]) == [2]
+    assert manager.save(check_interval=False) is None
     step.assign_add(10)
-    assert steps([kept.save()]) == [3]
+    assert steps([manager.save()]) == [3]
 
 
-def test_a_first_start_is_initialised(tmp_path):
+def test_restore_or_initialize_calls_init_fn(tmp_path):
     calls = []
-    _, kept = manager(tmp_path, init_fn=lambda: calls.append(1))
-    assert kept.restore_or_initialize() is None
+    _, manager = make_manager(tmp_path, init_fn=lambda: calls.append(1))
+    assert manager.restore_or_initialize() is None
     assert calls == [1]
 
 
-def test_managers_say_what_they_need(tmp_path):
+def test_manager_errors(tmp_path):
     assert_raises(
-        lambda: manager(tmp_path, max_to_keep=0),
+        lambda: make_manager(tmp_path, max_to_keep=0),
         ValueError,
         "Expected a positive integer or `None` for `max_to_keep`, got 0.",
     )
     assert_raises(
-        lambda: manager(tmp_path, checkpoint_interval=3),
+        lambda: make_manager(tmp_path, checkpoint_interval=3),
         ValueError,
         "`step_counter` should be passed if `checkpoint_interval` is not None.",
     )

@@ -24,16 +24,16 @@ from retrograde.data._workers import Run
 from retrograde.files.atomic import (
     TOKEN,
     Staging,
-    exclusive,
     full_disk_as_resource_exhausted,
+    lock_directory,
     remove_leftovers,
     remove_superseded,
     sync,
     sync_directory,
     write_bytes,
 )
-from retrograde.files.checked_json import read_sealed, sealed
-from retrograde.files.tensors import SUFFIX, TensorFile, put_tensors
+from retrograde.files.checked_json import dump_with_checksum, read_with_checksum
+from retrograde.files.tensors import SUFFIX, TensorFile, write_tensors_in_place
 from retrograde.io.files import tensorflow_errors
 from retrograde.ragged.spec import RaggedTensorSpec
 from retrograde.ragged.tensor import RaggedTensor
@@ -153,8 +153,8 @@ class Writer:
             shard.flush()
         counts = {str(number): shard.count for number, shard in sorted(self._shards.items())}
         index = {"version": 1, "element_spec": spec_json, "shards": counts, "data": self._name}
-        with full_disk_as_resource_exhausted(self._path), exclusive(self._path):
-            write_bytes(os.path.join(self._staging.path, _INDEX), sealed(index))
+        with full_disk_as_resource_exhausted(self._path), lock_directory(self._path):
+            write_bytes(os.path.join(self._staging.path, _INDEX), dump_with_checksum(index))
             os.makedirs(self._data, exist_ok=True)  # needed if there are no elements
             sync_directory(self._data)
             if replace or not is_saved(self._path):
@@ -208,7 +208,7 @@ class _Shard:
         path = os.path.join(self._path, f"{self._files:08d}{SUFFIX}")
         with full_disk_as_resource_exhausted(path):
             os.makedirs(self._path, exist_ok=True)
-            put_tensors(path, _KIND, tensors, shape)
+            write_tensors_in_place(path, _KIND, tensors, shape)
             sync(path)
         self._pending, self._size, self._files = [], 0, self._files + 1
 
@@ -236,7 +236,7 @@ def _read_index(path: str) -> dict[str, Any]:
     """Reads and validates the index of a saved dataset."""
     index = os.path.join(path, _INDEX)
     try:
-        index_data = read_sealed(index)
+        index_data = read_with_checksum(index)
         index_data["element_spec"] = spec_from_json(index_data["element_spec"])
         index_data["shards"] = dict(map(_parse_shard, index_data["shards"].items()))
         if not re.fullmatch(_DATA, index_data["data"]):
@@ -301,7 +301,7 @@ def _counts(file: TensorFile) -> tuple[int, int]:
         case {"elements": int(rows), "tensors": int(width)} if rows > 0 and width >= 0:
             if rows * width == len(file.keys):
                 return rows, width
-    raise file.unreadable("its description is damaged")
+    raise file.unreadable("its metadata are damaged")
 
 
 class DiskCache(Step):

@@ -60,7 +60,7 @@ class Iterator:
         pass_states = [seeds.passes_in(self._run).state() for seeds in self._node.all_seeds()]
         return json.dumps({"taken": self._taken, "drawn": pass_states}).encode()
 
-    def _restoring(self, value: bytes) -> Callable[[], None]:
+    def _restore_function(self, value: bytes) -> Callable[[], None]:
         state = _state_in(value)
         pass_states, all_seeds = state["drawn"], self._node.all_seeds()
         if len(pass_states) != len(all_seeds):

@@ -11,8 +11,8 @@ import numpy as np
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _nodes
 from retrograde.data.dataset import Dataset
-from retrograde.io._compressed import WINDOWS, Decompressed
-from retrograde.io.files import as_tensorflow
+from retrograde.io._compressed import WINDOWS, DecompressedFile
+from retrograde.io.files import to_tensorflow_error
 from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
@@ -116,10 +116,10 @@ def _open_file(path: str, compression: str | None) -> BinaryIO:
     except FileNotFoundError:
         raise NotFoundError(None, None, f"{path}; No such file or directory") from None
     except OSError as error:
-        raise as_tensorflow(error, path) from None
+        raise to_tensorflow_error(error, path) from None
     if not compression:
         return file
-    return io.BufferedReader(Decompressed(file, compression, f"Cannot read {path}"))
+    return io.BufferedReader(DecompressedFile(file, compression, f"Cannot read {path}"))
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

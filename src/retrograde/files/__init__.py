@@ -1,1 +1,1 @@
-"""File formats: atomic replacement, JSON with checksums, tensors."""
+"""Atomic file replacement, JSON with checksums and tensor files."""

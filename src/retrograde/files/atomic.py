@@ -1,9 +1,9 @@
-"""Files that are replaced as a whole: a kill, a full disk or a second writer never tears one.
+"""Atomic file replacement: a kill, a full disk or a second writer never corrupts a file.
 
-New content is prepared in a private directory next to its destination, `.retrograde-tmp/TOKEN`,
-flushed to the disk and renamed into place. A lock file, `.retrograde-tmp/TOKEN.lock`, is locked
-while its writer lives. The operating system releases the lock when the process ends in any way, so
-the next writer can tell what a dead one left behind and removes it.
+New content is written to a private directory next to its destination, `.retrograde-tmp/TOKEN`,
+flushed to disk and renamed into place. A lock file, `.retrograde-tmp/TOKEN.lock`, is locked while
+its writer lives. The operating system releases the lock when the process ends for any reason, so
+the next writer can detect the files of a dead one and remove them.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from retrograde.values.errors import ResourceExhaustedError
 
 try:
     import fcntl
-except ImportError:  # on Windows, where leftovers of dead writers stay
+except ImportError:  # on Windows, where files of dead writers are not removed
     fcntl = None  # type: ignore[assignment]
 
 STAGING = ".retrograde-tmp"
 TOKEN = "[0-9a-f]{16}"
 _LOCK = ".lock"
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-# The numbers of errors in messages of safetensors and of HDF5, which have no other place for them.
-_NUMBER = re.compile(r"\(os error (\d+)\)|\berrno = (\d+)")
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# Error numbers in messages of safetensors and HDF5, which do not set `errno`.
+_QUOTED_NUMBER = re.compile(r"\(os error (\d+)\)|\berrno = (\d+)")
 
 
 class Staging:
-    """A private directory in `directory`, for files that are going to be renamed into it.
+    """A private directory for files that will be renamed into `directory`.
 
-    `token` is unique, and `path` is where the files are made. `close` removes what is left.
+    `token` is unique, and `path` is the private directory. `close` removes it.
     """
 
     def __init__(self, directory: str) -> None:
@@ -50,16 +50,16 @@ class Staging:
             raise
 
     def move(self, name: str, new_name: str | None = None) -> None:
-        """Renames a file or directory that is complete into place, over one that is there."""
+        """Renames a complete file or directory into place. Replaces an existing one."""
         new = os.path.join(self._directory, new_name or name)
         os.replace(os.path.join(self.path, name), new)
 
     def close(self) -> None:
-        """Removes the directory and its lock. The lock goes last: it protects the directory."""
+        """Removes the directory, then its lock, which protects the directory."""
         _remove(self.path)
         _remove(self.path + _LOCK)
         _unlock(self._lock)
-        with contextlib.suppress(OSError):  # another writer is at work
+        with contextlib.suppress(OSError):  # another writer uses it
             os.rmdir(self._parent)
 
     def __enter__(self) -> Staging:
@@ -81,13 +81,13 @@ def _new_lock(parent: str) -> tuple[str, IO]:
         except FileNotFoundError:
             if not os.path.isdir(os.path.dirname(parent)):
                 raise
-            continue  # the last writer removed the directory just now
-        if _locked(file) is not False and _is_at(file, path):
+            continue  # another writer has just removed the directory
+        if _try_lock(file) is not False and _is_same_file(file, path):
             return token, file
-        file.close()  # another process took it for one of a dead writer
+        file.close()  # another process mistook it for the lock of a dead writer
 
 
-def _locked(file: IO) -> bool | None:
+def _try_lock(file: IO) -> bool | None:
     """Tries to lock a file. Returns `None` if the file system has no locks."""
     if fcntl is None:
         return None
@@ -101,14 +101,14 @@ def _locked(file: IO) -> bool | None:
 
 
 def _unlock(file: IO) -> None:
-    """Unlocks and closes a file. A child that was forked meanwhile may still hold it open."""
+    """Unlocks and closes a file. Closing alone is not enough if a forked child has it open."""
     if fcntl is not None and not file.closed:
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_UN)
     file.close()
 
 
-def _is_at(file: IO, path: str) -> bool:
+def _is_same_file(file: IO, path: str) -> bool:
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:
@@ -116,7 +116,7 @@ def _is_at(file: IO, path: str) -> bool:
 
 
 def _remove(path: str) -> None:
-    """Removes a file or a directory. Another process may be doing the same."""
+    """Removes a file or directory. Another process may do the same concurrently."""
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -125,7 +125,7 @@ def _remove(path: str) -> None:
 
 
 def remove_leftovers(directory: str) -> None:
-    """Removes the temporaries that dead writers left in a directory."""
+    """Removes the temporary files of dead writers in a directory."""
     parent = os.path.join(directory, STAGING)
     try:
         names = os.listdir(parent)
@@ -134,13 +134,13 @@ def remove_leftovers(directory: str) -> None:
     for name in names:
         match = re.fullmatch(f"({TOKEN}){re.escape(_LOCK)}", name)
         if match:
-            _reap(parent, match[1])
-    with contextlib.suppress(OSError):  # another writer is at work
+            _remove_if_dead(parent, match[1])
+    with contextlib.suppress(OSError):  # another writer uses it
         os.rmdir(parent)
 
 
-def _reap(parent: str, token: str) -> bool:
-    """Removes the temporaries of one writer if it is dead. Returns whether it is not alive."""
+def _remove_if_dead(parent: str, token: str) -> bool:
+    """Removes the temporary files of a writer if it is dead. Returns whether it is dead."""
     path = os.path.join(parent, token)
     try:
         file = open(path + _LOCK, "rb+")  # noqa: SIM115 (`_unlock` closes it)
@@ -149,7 +149,7 @@ def _reap(parent: str, token: str) -> bool:
     except OSError:
         return False
     try:
-        if not _locked(file):
+        if not _try_lock(file):
             return False
         _remove(path)
         _remove(path + _LOCK)
@@ -159,15 +159,15 @@ def _reap(parent: str, token: str) -> bool:
 
 
 def remove_superseded(directory: str, pattern: str, current: Callable[[], Any]) -> None:
-    """Removes content of a directory that its index does not name.
+    """Removes content of a directory that its index does not refer to.
 
-    Names of content match `pattern`, a regular expression whose one group is the token of the
-    writer. `current()` returns the name in the index. Content of a writer that is still alive
-    stays, since the writer may be about to name it in the index.
+    Names of content match `pattern`, a regular expression with one group, the token of the
+    writer. `current()` returns the name in the index. Content of a live writer is kept, because
+    the writer may be about to update the index.
     """
     parent = os.path.join(directory, STAGING)
     names = [(name, re.fullmatch(pattern, name)) for name in sorted(os.listdir(directory))]
-    dead = [name for name, match in names if match and _reap(parent, match[1])]
+    dead = [name for name, match in names if match and _remove_if_dead(parent, match[1])]
     in_use = current() if dead else None  # read after the writers ended
     for name in dead:
         if name != in_use:
@@ -176,8 +176,8 @@ def remove_superseded(directory: str, pattern: str, current: Callable[[], Any]) 
 
 
 @contextlib.contextmanager
-def exclusive(directory: str) -> Iterator[None]:
-    """A block that one process at a time runs for a directory, where directories can be locked."""
+def lock_directory(directory: str) -> Iterator[None]:
+    """Locks a directory across processes, if the file system supports it."""
     with contextlib.ExitStack() as stack:
         if fcntl is not None:
             descriptor = os.open(directory, os.O_RDONLY)
@@ -192,14 +192,14 @@ def exclusive(directory: str) -> Iterator[None]:
 
 
 def replace_file(path: str, write: Callable[[str], Any], flush: bool = True) -> None:
-    """Puts a file at `path` that `write(temporary)` makes, once all of it is on the disk.
+    """Calls `write(temporary)` and renames the temporary file to `path`.
 
-    Whenever the process is killed, `path` has its old or its new content. Of two processes that
-    write at a time, the last one to finish wins. A full disk raises a `ResourceExhaustedError`.
-    The temporary file has the same name, in another directory. Without `flush`, only a crash of
-    the whole machine can lose the new content.
+    If the process is killed at any time, `path` has its old or its new content. If two processes
+    write concurrently, the last one to finish wins. A full disk raises a
+    `ResourceExhaustedError`. The temporary file has the same name in another directory. Without
+    `flush`, a crash of the machine can lose the new content.
     """
-    path = os.path.realpath(path)  # the target of a link is replaced, not the link
+    path = os.path.realpath(path)  # replaces the target of a symlink, not the symlink
     directory, name = os.path.split(path)
     with full_disk_as_resource_exhausted(path), Staging(directory) as staging:
         temporary = os.path.join(staging.path, name)
@@ -213,7 +213,7 @@ def replace_file(path: str, write: Callable[[str], Any], flush: bool = True) -> 
 
 
 def _mode(path: str, directory: str) -> int:
-    """The permissions of the file that is replaced, or those that the umask gives a new one."""
+    """Returns the permissions of the replaced file, or the default permissions of a new one."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -221,10 +221,9 @@ def _mode(path: str, directory: str) -> int:
 
 
 def replace_or_write(path: str, write: Callable[[str], Any], flush: bool = True) -> None:
-    """Replaces a file as a whole if it can be, and otherwise lets `write(path)` write in place.
+    """Replaces a file atomically if possible; otherwise calls `write(path)`.
 
-    Pipes, devices and files that are mounted cannot be replaced, nor can those in directories that
-    take no new files.
+    Pipes, devices, mount points and files in read-only directories cannot be replaced.
     """
     if _can_replace(path):
         try:
@@ -237,7 +236,7 @@ def replace_or_write(path: str, write: Callable[[str], Any], flush: bool = True)
 
 
 def _can_replace(path: str) -> bool:
-    """Whether `path` is a regular file or no file yet, in a directory that takes new files."""
+    """Returns whether `path` is a writable regular file or missing, in a writable directory."""
     path = os.path.realpath(path)
     try:
         replaceable = stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.W_OK)
@@ -249,7 +248,7 @@ def _can_replace(path: str) -> bool:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Writes a new file and flushes it to the disk."""
+    """Writes a new file and flushes it to disk."""
     with open(path, "wb") as file:
         file.write(content)
         file.flush()
@@ -257,13 +256,13 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 def sync(path: str) -> None:
-    """Flushes a file to the disk."""
+    """Flushes a file to disk."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
 def sync_directory(path: str) -> None:
-    """Flushes the names in a directory to the disk."""
+    """Flushes the entries of a directory to disk."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -278,34 +277,33 @@ def sync_directory(path: str) -> None:
 
 @contextlib.contextmanager
 def full_disk_as_resource_exhausted(path: str) -> Iterator[None]:
-    """A block in which an error from a full disk, a quota or a limit is TensorFlow's class."""
+    """Converts errors from a full disk, quota or size limit to `ResourceExhaustedError`."""
     try:
         yield
     except Exception as error:
         number = error_number(error)
-        if number not in _FULL:
+        if number not in _DISK_FULL:
             raise
         raise ResourceExhaustedError(
             None,
             None,
-            f"Cannot write {path}: {os.strerror(number)}. Its previous content, if any, "
-            "is "
-            "unchanged. Free space there, or write to another disk.",
+            f"Cannot write {path}: {os.strerror(number)}. The previous content, if any, is "
+            "unchanged. Free disk space or write to another disk.",
         ) from error
 
 
-def is_full(error: OSError) -> bool:
-    """Whether an error says that a disk is full, or that a quota or a limit is reached."""
-    return error.errno in _FULL
+def is_disk_full(error: OSError) -> bool:
+    """Returns whether an error means that the disk is full or a quota or limit is reached."""
+    return error.errno in _DISK_FULL
 
 
 def error_number(error: BaseException | None) -> int | None:
-    """The number of the operating system's error that `error` is, quotes, or was caused by."""
+    """Returns the `errno` of an error, from its message or cause if necessary."""
     while error is not None:
         if isinstance(error, OSError) and error.errno is not None:
             return error.errno
-        quoted = _NUMBER.search(str(error))
-        if quoted:
-            return int(quoted[1] or quoted[2])
+        match = _QUOTED_NUMBER.search(str(error))
+        if match:
+            return int(match[1] or match[2])
         error = error.__cause__ or error.__context__
     return None

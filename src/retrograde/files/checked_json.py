@@ -1,4 +1,4 @@
-"""JSON in files, with checksums. Damaged or hostile text is plain data or a `DataLossError`."""
+"""JSON files with checksums. Damaged or hostile files raise `DataLossError`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from retrograde.values.errors import DataLossError, ResourceExhaustedError
 
-MOST_LEVELS = 200  # nested lists and dicts; readers of the result may recurse
-MOST_BYTES = 1 << 27
+MAX_LEVELS = 200  # maximum nesting: code that reads the result may recurse
+MAX_BYTES = 1 << 27
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -32,21 +32,21 @@ def read_json(path: str | os.PathLike[str], what: str | None = None) -> Any:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Yields the pieces of a file, up to the first one that is more than `parse_json` accepts."""
-    left = MOST_BYTES + 1
-    while left > 0 and (piece := file.read(min(left, 1 << 20))):
-        left -= len(piece)
+    """Yields the content of a file, but not much more than `parse_json` accepts."""
+    remaining = MAX_BYTES + 1
+    while remaining > 0 and (piece := file.read(min(remaining, 1 << 20))):
+        remaining -= len(piece)
         yield piece
 
 
-def sealed(content: Mapping[str, Any]) -> bytes:
-    """Returns the text of a file with this content and a checksum of it."""
+def dump_with_checksum(content: Mapping[str, Any]) -> bytes:
+    """Returns the content as JSON with a checksum."""
     content = {name: part for name, part in content.items() if name != "checksum"}
     return json.dumps(content | {"checksum": json_checksum(content)}, indent=1).encode()
 
 
-def read_sealed(path: str | os.PathLike[str], what: str | None = None) -> dict[str, Any]:
-    """Returns the content of a file that `sealed` wrote. Raises `DataLossError` for any other."""
+def read_with_checksum(path: str | os.PathLike[str], what: str | None = None) -> dict[str, Any]:
+    """Reads JSON of `dump_with_checksum`. Raises `DataLossError` if the checksum is wrong."""
     content = read_json(path, what)
     checksum = content.pop("checksum", None) if isinstance(content, dict) else None
     if checksum is None or checksum != json_checksum(content):
@@ -59,15 +59,15 @@ def read_sealed(path: str | os.PathLike[str], what: str | None = None) -> dict[s
 
 
 def json_checksum(content: Any) -> int:
-    """Returns the CRC-32 of data, as one line of JSON."""
+    """Returns the CRC-32 of the data as one line of JSON."""
     return zlib.crc32(json.dumps(content).encode())
 
 
 def parse_json(text: str | bytes, what: str) -> Any:
-    """Returns the data that `text` describes: dicts, lists, strings, numbers, bools and `None`.
+    """Parses JSON.
 
     Raises a `DataLossError` that names `what` if the text is not JSON in UTF-8, is longer than
-    `MOST_BYTES`, nests more than `MOST_LEVELS` levels deep, or has a key twice in one dict. The
+    `MAX_BYTES`, nests more than `MAX_LEVELS` levels deep, or has a key twice in one dict. The
     nesting is checked before parsing, because the parser recurses.
     """
     try:
@@ -79,36 +79,36 @@ def parse_json(text: str | bytes, what: str) -> Any:
         raise DataLossError(None, None, f"Cannot read {what}: {_reason(error)}.") from None
     except MemoryError:
         raise ResourceExhaustedError(
-            None, None, f"Cannot read {what}: there is no memory for {len(text)} bytes of JSON."
+            None, None, f"Cannot read {what}: not enough memory for {len(text)} bytes of JSON."
         ) from None
 
 
-class _Refused(ValueError):
-    """A text that is refused, whether or not it is JSON."""
+class _InvalidText(ValueError):
+    """A text that is rejected even if it is JSON."""
 
 
 def _reason(error: ValueError) -> str:
-    return str(error) if isinstance(error, _Refused) else f"it is not JSON ({error})"
+    return str(error) if isinstance(error, _InvalidText) else f"it is not JSON ({error})"
 
 
 def _check_size(data: bytes) -> None:
-    if len(data) > MOST_BYTES:
-        raise _Refused(f"it has more than {MOST_BYTES} bytes of JSON")
+    if len(data) > MAX_BYTES:
+        raise _InvalidText(f"it has more than {MAX_BYTES} bytes of JSON")
 
 
 def _check_levels(data: bytes) -> None:
-    if data.count(b"[") + data.count(b"{") <= MOST_LEVELS:
+    if data.count(b"[") + data.count(b"{") <= MAX_LEVELS:
         return
     brackets = np.frombuffer(_STRING.sub(b"", data).translate(None, _NO_BRACKETS), np.uint8)
     opening = (brackets == ord("[")) | (brackets == ord("{"))
     levels = np.where(opening, np.int8(1), np.int8(-1)).cumsum(dtype=np.int32)
-    if levels.max(initial=0) > MOST_LEVELS:
-        raise _Refused(f"it nests more than {MOST_LEVELS} levels of lists and dicts")
+    if levels.max(initial=0) > MAX_LEVELS:
+        raise _InvalidText(f"it nests more than {MAX_LEVELS} levels of lists and dicts")
 
 
 def _dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _Refused(f"the key {twice[:80]!r} appears twice in one dict")
+        raise _InvalidText(f"the key {twice[:80]!r} appears twice in one dict")
     return result

@@ -1,4 +1,4 @@
-"""tf.io: files, and what is written in them."""
+"""tf.io: reading, writing, encoding and decoding files and tensors."""
 
 from retrograde._api.lazy import from_stub
 

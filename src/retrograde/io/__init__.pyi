@@ -9,6 +9,7 @@ from retrograde.image.jpeg import encode_jpeg as encode_jpeg
 from retrograde.image.jpeg import extract_jpeg_shape as extract_jpeg_shape
 from retrograde.image.jpeg import is_jpeg as is_jpeg
 from retrograde.io import gfile as gfile
+from retrograde.io.csv import decode_csv as decode_csv
 from retrograde.io.encodings import decode_base64 as decode_base64
 from retrograde.io.encodings import decode_compressed as decode_compressed
 from retrograde.io.encodings import decode_raw as decode_raw
@@ -19,4 +20,3 @@ from retrograde.io.files import match_filenames_once as match_filenames_once
 from retrograde.io.files import matching_files as matching_files
 from retrograde.io.files import read_file as read_file
 from retrograde.io.files import write_file as write_file
-from retrograde.io.tables import decode_csv as decode_csv

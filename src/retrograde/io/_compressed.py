@@ -1,4 +1,4 @@
-"""Data compressed by zlib or gzip, decompressed piece by piece."""
+"""Streaming decompression of zlib and gzip data."""
 
 from __future__ import annotations
 
@@ -10,71 +10,75 @@ from typing import BinaryIO
 from retrograde.values.errors import DataLossError, ResourceExhaustedError
 
 WINDOWS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
-_PIECE = 1 << 18
+_CHUNK_SIZE = 1 << 18
 
 
-def decompressed(data: bytes, kind: str, what: str) -> bytes:
-    """Returns all that `data` hold; `kind` is "ZLIB" or "GZIP", and `what` begins errors."""
+def decompress(data: bytes, kind: str, what: str) -> bytes:
+    """Decompresses `data`. `kind` is "ZLIB" or "GZIP"; error messages start with `what`."""
     try:
-        return b"".join(pieces(io.BytesIO(data), kind, what))
+        return b"".join(decompress_chunks(io.BytesIO(data), kind, what))
     except MemoryError:
-        message = f"{what}: there is no memory for what {len(data)} bytes of {kind} hold."
+        message = f"{what}: not enough memory to decompress {len(data)} bytes of {kind} data."
         raise ResourceExhaustedError(None, None, message) from None
 
 
-def pieces(file: BinaryIO, kind: str, what: str) -> Iterator[bytes]:
-    """Yields what a compressed file holds, no more than 256 kB at once.
+def decompress_chunks(file: BinaryIO, kind: str, what: str) -> Iterator[bytes]:
+    """Yields the content of a compressed file in chunks of at most 256 kB.
 
-    A gzip file may have several members, and zeros after them. What follows the data of zlib is
-    ignored. A damaged or truncated file raises a `DataLossError`.
+    A gzip file may have several members, followed by zeros. Data after a zlib stream are ignored.
+    A damaged or truncated file raises a `DataLossError`.
     """
-    data = file.read(_PIECE)
+    data = file.read(_CHUNK_SIZE)
     while data:
         stream = zlib.decompressobj(WINDOWS[kind])
         while not stream.eof:
             try:
-                piece = stream.decompress(data, _PIECE)
+                chunk = stream.decompress(data, _CHUNK_SIZE)
             except zlib.error as error:
                 raise DataLossError(None, None, f"{what}: {error}") from None
-            if piece:
-                yield piece
-            data = stream.unconsumed_tail or (b"" if stream.eof else file.read(_PIECE))
-            if not (data or piece or stream.eof):
-                raise DataLossError(None, None, f"{what}: the compressed data end too soon")
+            if chunk:
+                yield chunk
+            data = stream.unconsumed_tail or (b"" if stream.eof else file.read(_CHUNK_SIZE))
+            if not (data or chunk or stream.eof):
+                raise DataLossError(None, None, f"{what}: the compressed data are truncated")
         if kind == "ZLIB":
             return
-        data = _after_zeros(stream.unused_data, file)
+        data = _skip_zeros(stream.unused_data, file)
 
 
-def _after_zeros(data: bytes, file: BinaryIO) -> bytes:
+def _skip_zeros(data: bytes, file: BinaryIO) -> bytes:
     data = data.lstrip(b"\0")
     while not data:
-        following = file.read(_PIECE)
-        if not following:
+        chunk = file.read(_CHUNK_SIZE)
+        if not chunk:
             return b""
-        data = following.lstrip(b"\0")
+        data = chunk.lstrip(b"\0")
     return data
 
 
-class Decompressed(io.RawIOBase):
-    """A compressed file, as a file of what it holds."""
+class DecompressedFile(io.RawIOBase):
+    """A file object that decompresses another file."""
 
     def __init__(self, file: BinaryIO, kind: str, what: str) -> None:
-        self._file, self._pieces, self._left = file, pieces(file, kind, what), memoryview(b"")
+        self._file, self._pieces, self._buffer = (
+            file,
+            decompress_chunks(file, kind, what),
+            memoryview(b""),
+        )
 
     def readable(self) -> bool:
         """Returns `True`."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:
-        """Fills `buffer` as far as the next piece goes; returns the number of bytes."""
-        if not self._left:
-            self._left = memoryview(next(self._pieces, b""))
-        count = min(len(buffer), len(self._left))
-        buffer[:count], self._left = self._left[:count], self._left[count:]
+        """Reads at most one chunk into `buffer`. Returns the number of bytes."""
+        if not self._buffer:
+            self._buffer = memoryview(next(self._pieces, b""))
+        count = min(len(buffer), len(self._buffer))
+        buffer[:count], self._buffer = self._buffer[:count], self._buffer[count:]
         return count
 
     def close(self) -> None:
-        """Closes the compressed file, too."""
+        """Closes the file object and the compressed file."""
         self._file.close()
         super().close()

@@ -1,4 +1,4 @@
-"""Whole files, read and written, and files that match a pattern."""
+"""Reading and writing of files, and file patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.files.atomic import is_full, replace_or_write
+from retrograde.files.atomic import is_disk_full, replace_or_write
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import (
@@ -28,20 +28,20 @@ _STRING = dtypes.string.numpy_dtype
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """All that is in a file, as a string."""
+    """Returns the content of a file as a string."""
     path = _path(filename, "read_file")
     try:
         with open(path, "rb") as file:
             return Tensor(np.array(file.read(), object))
     except OSError as error:
-        raise as_tensorflow(error, path) from error
+        raise to_tensorflow_error(error, path) from error
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Writes a string to a file, and creates the folders on its path that are missing.
+    """Writes a string to a file and creates missing parent directories.
 
-    The file is replaced as a whole: a process that is killed leaves the old or the new content.
-    A full disk raises a `ResourceExhaustedError` and leaves the old content.
+    The file is replaced atomically: if the process is killed, it has the old or the new content.
+    A full disk raises a `ResourceExhaustedError` and keeps the old content.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         replace_or_write(path, lambda name: _write(name, data.numpy()), flush=False)
     except OSError as error:
-        raise as_tensorflow(error, path) from error
+        raise to_tensorflow_error(error, path) from error
 
 
 def _write(path: str, content: bytes) -> None:
@@ -65,24 +65,24 @@ def _write(path: str, content: bytes) -> None:
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match a pattern, or one of several, in order.
+    """Returns the sorted names of the files that match one or several patterns.
 
     `*` and `?` do not match a slash.
     """
     patterns = np.ravel(np.asarray(as_tensor(pattern, _STRING)._array)).tolist()
-    found = sorted({path for each in patterns for path in matching(each.decode())})
-    names = np.empty(len(found), object)
-    names[:] = [path.encode() for path in found]
+    paths = sorted({path for each in patterns for path in glob_paths(each.decode())})
+    names = np.empty(len(paths), object)
+    names[:] = [path.encode() for path in paths]
     return Tensor(names)
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """A variable with the names of the files that match when it is made."""
+    """Returns a variable with the names of the files that match now."""
     return Variable(matching_files(pattern), trainable=False, name=name)
 
 
-def matching(pattern: str) -> list[str]:
-    """The paths that match a pattern; hidden ones do as well."""
+def glob_paths(pattern: str) -> list[str]:
+    """Returns the paths that match a pattern, including hidden files."""
     return glob.glob(pattern, include_hidden=True)
 
 
@@ -104,15 +104,15 @@ _ERRORS = {
 
 @contextlib.contextmanager
 def tensorflow_errors(path: str) -> Iterator[None]:
-    """Runs a block in which an error of the operating system is one of `tf.errors`."""
+    """Converts `OSError`s to the classes in `tf.errors`."""
     try:
         yield
     except OSError as error:
-        raise as_tensorflow(error, path) from error
+        raise to_tensorflow_error(error, path) from error
 
 
-def as_tensorflow(error: OSError, path: str) -> Exception:
-    """TensorFlow's error for one of the operating system."""
-    if is_full(error):
+def to_tensorflow_error(error: OSError, path: str) -> Exception:
+    """Returns the TensorFlow error for an `OSError`."""
+    if is_disk_full(error):
         return ResourceExhaustedError(None, None, f"{path}: {error.strerror}.")
     return _ERRORS.get(type(error), UnknownError)(None, None, f"{path}: {error.strerror}.")

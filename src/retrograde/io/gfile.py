@@ -1,8 +1,7 @@
-"""tf.io.gfile: files and folders, by the names that TensorFlow has for what Python can do."""
+"""tf.io.gfile: TensorFlow's functions for files and directories."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 from retrograde._api.lazy import from_all
 from retrograde.files.atomic import replace_or_write
-from retrograde.io.files import as_tensorflow, matching
+from retrograde.io.files import glob_paths, tensorflow_errors, to_tensorflow_error
 from retrograde.values.arguments import as_text, brief, expect
 from retrograde.values.errors import AlreadyExistsError, NotFoundError, OutOfRangeError, invalid
 
@@ -39,19 +38,11 @@ _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
 
 class FileStatistics(NamedTuple):
-    """What is known of a file: its length in bytes, when it changed, whether it is a folder."""
+    """The length in bytes and modification time of a file, and whether it is a directory."""
 
     length: int
     mtime_nsec: int
     is_directory: bool
-
-
-@contextlib.contextmanager
-def _tensorflows_errors(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise as_tensorflow(error, path) from error
 
 
 def _name(path: Any) -> str:
@@ -60,9 +51,9 @@ def _name(path: Any) -> str:
 
 
 class GFile:
-    """An open file, of text, or of bytes if the mode has a "b" in it.
+    """A file object for text, or for bytes if the mode contains "b".
 
-    It is opened when it is first used, as TensorFlow's is.
+    The file is opened when it is first used, as in TensorFlow.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -80,98 +71,98 @@ class GFile:
 
     @property
     def name(self) -> str:
-        """The name it was opened with."""
+        """The name of the file."""
         return self._name
 
     @property
     def mode(self) -> str:
-        """The mode it was opened in."""
+        """The mode of the file."""
         return self._mode
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         if self._file is None:
             text = {} if "b" in self._mode else {"encoding": "utf-8", "newline": ""}
-            with _tensorflows_errors(self._name):
+            with tensorflow_errors(self._name):
                 self._file = open(self._name, self._mode, **text)  # noqa: SIM115 (closed by `close`)
         return self._file
 
     def size(self) -> int:
-        """The length in bytes."""
+        """Returns the length in bytes."""
         return stat(self._name).length
 
     def read(self, n: int = -1) -> Any:
-        """The next `n` characters or bytes, or all that are left."""
-        file = self._opened()
-        with _tensorflows_errors(self._name):
+        """Returns the next `n` characters or bytes, or all that remain."""
+        file = self._open()
+        with tensorflow_errors(self._name):
             try:
                 return file.read(n)
             except OverflowError:
                 raise OutOfRangeError(None, None, f"read: {brief(n)} is too large.") from None
 
     def readline(self) -> Any:
-        """The next line, with its end."""
-        file = self._opened()
-        with _tensorflows_errors(self._name):
+        """Returns the next line, including its line ending."""
+        file = self._open()
+        with tensorflow_errors(self._name):
             return file.readline()
 
     def readlines(self) -> list:
-        """All lines that are left."""
-        file = self._opened()
-        with _tensorflows_errors(self._name):
+        """Returns all remaining lines."""
+        file = self._open()
+        with tensorflow_errors(self._name):
             return file.readlines()
 
     def write(self, file_content: Any) -> None:
-        """Writes text; strings are encoded for a file of bytes."""
-        wanted = bytes if "b" in self._mode else str
-        if isinstance(file_content, str) and wanted is bytes:
+        """Writes text or bytes; encodes or decodes it if necessary."""
+        content_type = bytes if "b" in self._mode else str
+        if isinstance(file_content, str) and content_type is bytes:
             file_content = file_content.encode()
-        elif isinstance(file_content, bytes) and wanted is str:
+        elif isinstance(file_content, bytes) and content_type is str:
             file_content = file_content.decode()
-        file = self._opened()
-        with _tensorflows_errors(self._name):
+        file = self._open()
+        with tensorflow_errors(self._name):
             file.write(file_content)
 
     def seek(self, offset: int, whence: int = 0) -> None:
-        """Goes to a position, counted from the start, from here, or from the end."""
+        """Moves to a position relative to the start, the current position or the end."""
         if offset < 0 and not whence:
             raise OutOfRangeError(
                 None, None, f"seek: {as_text(offset)} is before the start of the file."
             )
-        file = self._opened()
-        with _tensorflows_errors(self._name):
+        file = self._open()
+        with tensorflow_errors(self._name):
             try:
                 file.seek(offset, whence)
             except OverflowError:
-                message = f"seek: {brief(offset)} is no position in a file."
+                message = f"seek: {brief(offset)} is not a valid file position."
                 raise OutOfRangeError(None, None, message) from None
 
     def tell(self) -> int:
-        """The position."""
-        return self._opened().tell()
+        """Returns the current position."""
+        return self._open().tell()
 
     def seekable(self) -> bool:
-        """True."""
+        """Returns `True`."""
         return True
 
     def flush(self) -> None:
-        """Hands what was written over to the operating system."""
+        """Flushes the buffer to the operating system."""
         if self._file is not None:
-            with _tensorflows_errors(self._name):
+            with tensorflow_errors(self._name):
                 self._file.flush()
 
     def close(self) -> None:
-        """Closes the file; it is opened anew if it is used again."""
+        """Closes the file. It is reopened if it is used again."""
         if self._file is not None:
             file, self._file = self._file, None
-            with _tensorflows_errors(self._name):
+            with tensorflow_errors(self._name):
                 file.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_file", None) is not None:  # a wrong mode leaves none
+        if getattr(self, "_file", None) is not None:  # missing if the mode was invalid
             self._file.close()
 
     def next(self) -> Any:
-        """The next line; `StopIteration` at the end."""
+        """Returns the next line. Raises `StopIteration` at the end."""
         line = self.readline()
         if not line:
             raise StopIteration
@@ -184,7 +175,7 @@ class GFile:
 
     def __enter__(self) -> GFile:
         if self._mode[0] != "r":
-            self._opened()  # an empty file is made even if nothing is written
+            self._open()  # creates the file even if nothing is written
         return self
 
     def __exit__(
@@ -197,96 +188,98 @@ class GFile:
 
 
 def exists(path: Any) -> bool:
-    """Whether there is a file or a folder of this name."""
+    """Returns whether a file or directory exists."""
     return os.path.exists(_name(path))
 
 
 def isdir(path: Any) -> bool:
-    """Whether there is a folder of this name."""
+    """Returns whether `path` is a directory."""
     return os.path.isdir(_name(path))
 
 
 def listdir(path: Any) -> list[str]:
-    """The names in a folder."""
+    """Returns the names in a directory."""
     if not isdir(path):
         raise NotFoundError(None, None, f"Could not find directory {_name(path)}")
     return os.listdir(_name(path))
 
 
 def glob(pattern: Any) -> list[str]:
-    """The paths that match a pattern, or one of several."""
+    """Returns the paths that match one or several patterns."""
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
-    return [path for each in patterns for path in sorted(matching(_name(each)))]
+    return [path for each in patterns for path in sorted(glob_paths(_name(each)))]
 
 
 def join(path: Any, *paths: Any) -> str:
-    """Parts of a path put together."""
+    """Joins the parts of a path."""
     return os.path.join(_name(path), *map(_name, paths))
 
 
 def mkdir(path: Any) -> None:
-    """Makes a folder, in one that exists; it may be there already."""
-    with _tensorflows_errors(_name(path)):
+    """Creates a directory. The parent must exist; the directory may exist."""
+    with tensorflow_errors(_name(path)):
         if not isdir(path):
             os.mkdir(_name(path))
 
 
 def makedirs(path: Any) -> None:
-    """Makes a folder, and those on its way."""
-    with _tensorflows_errors(_name(path)):
+    """Creates a directory and its missing parents."""
+    with tensorflow_errors(_name(path)):
         os.makedirs(_name(path), exist_ok=True)
 
 
 def remove(path: Any) -> None:
     """Removes a file."""
-    with _tensorflows_errors(_name(path)):
+    with tensorflow_errors(_name(path)):
         os.remove(_name(path))
 
 
 def rmtree(path: Any) -> None:
-    """Removes a folder and all in it."""
-    with _tensorflows_errors(_name(path)):
+    """Removes a directory and its content."""
+    with tensorflow_errors(_name(path)):
         shutil.rmtree(_name(path))
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copies a file. One that is overwritten is replaced as a whole."""
-    _refuse_existing(dst, overwrite)
-    with _tensorflows_errors(_name(src)):
+    """Copies a file. An existing file is replaced atomically."""
+    _check_overwrite(dst, overwrite)
+    with tensorflow_errors(_name(src)):
         replace_or_write(_name(dst), lambda path: shutil.copyfile(_name(src), path), flush=False)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Gives a file another name."""
-    _refuse_existing(dst, overwrite)
-    with _tensorflows_errors(_name(src)):
+    """Renames a file."""
+    _check_overwrite(dst, overwrite)
+    with tensorflow_errors(_name(src)):
         os.replace(_name(src), _name(dst))
 
 
-def _refuse_existing(path: Any, overwrite: bool) -> None:
+def _check_overwrite(path: Any, overwrite: bool) -> None:
     if not overwrite and exists(path):
-        raise AlreadyExistsError(None, None, f"{_name(path)} exists. Say overwrite=True.")
+        raise AlreadyExistsError(
+            None, None, f"{_name(path)} already exists. Pass overwrite=True to replace it."
+        )
 
 
 def stat(path: Any) -> FileStatistics:
-    """Length, time and kind of a file."""
-    with _tensorflows_errors(_name(path)):
-        found = os.stat(_name(path))
-    return FileStatistics(found.st_size, found.st_mtime_ns, isdir(path))
+    """Returns the statistics of a file."""
+    with tensorflow_errors(_name(path)):
+        status = os.stat(_name(path))
+    return FileStatistics(status.st_size, status.st_mtime_ns, isdir(path))
 
 
 def walk(
     top: Any, topdown: bool = True, onerror: Callable[[Any], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """All folders below `top`: the path, the folders and the files in each."""
+    """Yields the path, the directories and the files of each directory below `top`."""
 
-    def said(error: OSError) -> None:
+    def report_error(error: OSError) -> None:
         if onerror is not None:
-            onerror(as_tensorflow(error, error.filename))
+            onerror(to_tensorflow_error(error, error.filename))
 
-    yield from os.walk(_name(top), topdown, said)
+    yield from os.walk(_name(top), topdown, report_error)
 
 
 def get_registered_schemes() -> list[str]:
-    """What may stand before `://`: nothing, as there are only files of this machine."""
+    """Returns the supported URL schemes: only local paths, without a scheme."""
     return [""]

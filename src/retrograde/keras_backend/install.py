@@ -146,7 +146,7 @@ def _hide_module(module: str) -> Iterator[None]:
 def _set_attribute(self: Any, name: str, value: Any) -> None:
     """Sets an attribute of a layer, optimizer or metric and runs pending checkpoint restores."""
     object.__setattr__(self, name, value)
-    attribute_hooks.notice(self)
+    attribute_hooks.notify(self)
 
 
 def _register_dynamic_backend(dynamic_backend: Any, backend: ModuleType) -> None:

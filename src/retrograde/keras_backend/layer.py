@@ -17,7 +17,7 @@ class RetrogradeLayer:
         """
         from keras.src.models.sequential import Sequential
 
-        from retrograde.train._objects import is_trackable
+        from retrograde.train._object_graph import is_trackable
 
         lists = ("_layers", "_metrics", "_seed_generators")
         parts = {name: part for name, part in vars(self).items() if name not in lists}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.io.files import as_tensorflow
+from retrograde.io.files import to_tensorflow_error
 from retrograde.ops import random_state
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
@@ -209,7 +209,7 @@ def _read_weights(vocab_file: str, op_name: str) -> list[float]:
             None, None, f"{op_name}: no such vocab_file: {shown(vocab_file)}."
         ) from None
     except OSError as error:
-        raise as_tensorflow(error, os.fspath(vocab_file)) from None
+        raise to_tensorflow_error(error, os.fspath(vocab_file)) from None
 
 
 def _parse_weight(line: bytes, number: int, op_name: str) -> float:

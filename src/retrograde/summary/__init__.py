@@ -1,4 +1,4 @@
-"""tf.summary: numbers, histograms, images and text, for TensorBoard to show."""
+"""tf.summary: scalars, histograms, images, text and audio for TensorBoard."""
 
 from retrograde._api.lazy import from_stub
 

@@ -6,29 +6,29 @@ import functools
 
 import numpy as np
 
-_POLYNOMIAL = 0x82F63B78  # Castagnoli's, the lowest bit first
-_BLOCKS = 512  # that long inputs are cut into, to go through all of them at the same time
+_POLYNOMIAL = 0x82F63B78  # Castagnoli polynomial, least significant bit first
+_BLOCKS = 512  # number of blocks of long inputs, which are processed in parallel
 
 
 def masked_crc(data: bytes) -> int:
-    """The checksum of `data`, turned and shifted as event files have it."""
+    """Returns the masked checksum of `data` that event files use."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of `data`."""
+    """Returns the CRC-32C of `data`."""
     length = len(data) // _BLOCKS
     start = 0xFFFFFFFF
     if length >= 16:
-        whole = length * _BLOCKS
-        start, data = _in_blocks(start, data[:whole], length), data[whole:]
-    return _bytewise(start, data) ^ 0xFFFFFFFF
+        blocks_length = length * _BLOCKS
+        start, data = _crc_of_blocks(start, data[:blocks_length], length), data[blocks_length:]
+    return _crc_of_bytes(start, data) ^ 0xFFFFFFFF
 
 
 @functools.cache
 def _table() -> np.ndarray:
-    """What a byte does to the checksum that it is shifted out of."""
+    """Returns the lookup table of the byte-wise algorithm."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = table >> 1 ^ np.where(table & 1, np.uint32(_POLYNOMIAL), np.uint32(0))
@@ -40,18 +40,18 @@ def _table_as_list() -> list[int]:
     return _table().tolist()
 
 
-def _bytewise(crc: int, data: bytes) -> int:
+def _crc_of_bytes(crc: int, data: bytes) -> int:
     table = _table_as_list()
     for byte in data:
         crc = crc >> 8 ^ table[(crc ^ byte) & 255]
     return crc
 
 
-def _in_blocks(start: int, data: bytes, length: int) -> int:
-    """Checksums of all blocks, each from 0, put together afterwards.
+def _crc_of_blocks(start: int, data: bytes, length: int) -> int:
+    """Computes the checksums of all blocks, each starting at 0, and combines them.
 
-    A checksum is linear in what it starts from: that of two blocks is that of the second, and
-    what the first becomes when as many zeros follow.
+    The checksum is linear: for two blocks it is the checksum of the second, xor the checksum of
+    the first followed by as many zeros.
     """
     columns = np.frombuffer(data, np.uint8).reshape(_BLOCKS, length).T
     table = _table()
@@ -71,7 +71,7 @@ def _in_blocks(start: int, data: bytes, length: int) -> int:
 
 
 def _after_zeros(count: int) -> list[list[int]]:
-    """What each byte of a checksum becomes when `count` zeros follow."""
+    """Returns tables that map each byte of a checksum to its state after `count` zeros."""
     shifts = np.arange(256, dtype=np.uint32) << np.arange(0, 32, 8, dtype=np.uint32)[:, None]
     table = _table()
     for _ in range(count):

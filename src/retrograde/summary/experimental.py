@@ -1,4 +1,4 @@
-"""tf.summary.experimental: the step of summaries, and their names."""
+"""tf.summary.experimental: default step, scopes and raw summaries."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 def get_step() -> Any:
-    """The step of summaries that name none, as it was set; `None` if it was not."""
+    """Returns the default step of summaries, or `None` if it is not set."""
     return writer.thread.step
 
 
 def set_step(step: Any) -> None:
-    """Sets the step of summaries that name none. A variable is read each time."""
+    """Sets the default step of summaries. A variable is read for each summary."""
     writer.thread.step = step
 
 
@@ -36,26 +36,26 @@ def set_step(step: Any) -> None:
 def summary_scope(
     name: str, default_name: str = "summary", values: Any = None
 ) -> Iterator[tuple[str, str]]:
-    """A block that is named as a summary is: pairs of the summary's tag and the name scope."""
+    """Opens a name scope for a summary. Yields the tag and the scope."""
     name = name or default_name
     if not isinstance(name, str):
         raise TypeError(f"The name of a summary must be a string. Received: {shown(name)}.")
     tag = variable_scopes.scopes.name_scopes[-1] + name
-    kept = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "_.\\/-"))
-    with name_scope(kept or default_name) as scope:
+    scope_name = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "_.\\/-"))
+    with name_scope(scope_name or default_name) as scope:
         yield tag, scope
 
 
 def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tensor:
-    """Records a whole `Summary`, given as the bytes of its protocol buffer."""
-    at_work = writer.thread.writer
+    """Writes a serialized `Summary` protocol buffer."""
+    active_writer = writer.thread.writer
     if not writer.should_record_summaries():
         return as_tensor(False)
 
     def record(raw: Any, step: Any) -> Any:
-        at_work._append(int(step), _events.summary(raw.item()))
+        active_writer._append(int(step), _events.summary(raw.item()))
         return np.True_
 
     return call_host(
-        HostCallback("summary", record, pure=False), (as_tensor(tensor), writer.present_step(step))
+        HostCallback("summary", record, pure=False), (as_tensor(tensor), writer.current_step(step))
     )

@@ -1,4 +1,4 @@
-"""Summaries of each kind that TensorBoard shows."""
+"""Functions that write summaries for TensorBoard's plugins."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from retrograde.values import dtypes
 from retrograde.values.arguments import brief, expect, shown
 from retrograde.values.errors import invalid
 
-# What is to be recorded is converted and checked only if it is recorded.
+# Data are converted and checked only if the summary is written.
 
 
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
-    """Records a number. Returns whether it was recorded."""
+    """Writes a scalar. Returns whether it was written."""
 
-    def made() -> Tensor:
+    def make_tensor() -> Tensor:
         tensor = as_tensor(data)
         if tensor.shape.rank:
             raise ValueError(f"Expected scalar shape, saw shape: {tensor.shape}.")
         return cast(tensor, dtypes.float32)
 
-    return _record(name, made, step, "scalars", description)
+    return _record(name, make_tensor, step, "scalars", description)
 
 
 def histogram(
@@ -42,26 +42,26 @@ def histogram(
     buckets: Any = None,
     description: str | None = None,
 ) -> Tensor:
-    """Records how the elements of `data` are spread over `buckets` intervals of one width (30)."""
+    """Writes a histogram of `data` with `buckets` (default 30) intervals of equal width."""
     count = 30 if buckets is None else integer(buckets, "buckets")
-    made = lambda: cast(as_tensor(data), dtypes.float64)  # noqa: E731
-    counted = lambda array: _buckets(array.reshape(-1), count)  # noqa: E731
-    return _record(name, made, step, "histograms", description, counted)
+    make_tensor = lambda: cast(as_tensor(data), dtypes.float64)  # noqa: E731
+    count_buckets = lambda array: _buckets(array.reshape(-1), count)  # noqa: E731
+    return _record(name, make_tensor, step, "histograms", description, count_buckets)
 
 
 def _buckets(values: np.ndarray, count: int) -> np.ndarray:
-    """The ends of each interval, and how many values are in it."""
+    """Returns the ends and the count of each interval."""
     if not values.size or not count:
         return np.zeros((count, 3))
     low, high = values.min(), values.max()
-    if low == high:  # all of them in the last
+    if low == high:  # all values are in the last interval
         counts = np.zeros(count)
         counts[-1] = values.size
         return np.stack([np.full(count, low), np.full(count, high), counts], axis=1)
     with np.errstate(all="ignore"):
-        places = np.floor((values - low) / ((high - low) / count))
+        indices = np.floor((values - low) / ((high - low) / count))
         edges = np.linspace(low, high, count + 1)
-    finite = places[np.isfinite(places)].astype(np.int64)
+    finite = indices[np.isfinite(indices)].astype(np.int64)
     counts = np.bincount(np.minimum(finite, count - 1), minlength=count)
     return np.stack([[low, *edges[1:-1]], [*edges[1:-1], high], counts], axis=1)
 
@@ -73,20 +73,20 @@ def image(
     max_outputs: Any = 3,
     description: str | None = None,
 ) -> Tensor:
-    """Records the first `max_outputs` images of a batch of shape `[k, height, width, channels]`.
+    """Writes the first `max_outputs` images of a batch of shape `[k, height, width, channels]`.
 
-    Floats are from 0 to 1, uint8 from 0 to 255; beyond that they are cut off. There are one to four
-    channels: grey, or colours, with transparency or without.
+    Floats are in [0, 1] and are clipped; uint8 values are in [0, 255]. There are one to four
+    channels: grayscale or RGB, with or without alpha.
     """
-    few = integer(max_outputs, "max_outputs")
+    max_count = integer(max_outputs, "max_outputs")
 
-    def made() -> Tensor:
+    def make_tensor() -> Tensor:
         images = _batch(data, 4, "image: expected a batch of images")
         if images.shape[-1] not in (1, 2, 3, 4):
             raise invalid(f"image must have 1, 2, 3, or 4 channels, got {images.shape[-1]}")
-        return convert_image_dtype(images[:few], dtypes.uint8, saturate=True)
+        return convert_image_dtype(images[:max_count], dtypes.uint8, saturate=True)
 
-    return _record(name, made, step, "images", description, _as_png)
+    return _record(name, make_tensor, step, "images", description, _as_png)
 
 
 def _batch(data: Any, rank: int, what: str) -> Tensor:
@@ -99,22 +99,22 @@ def _batch(data: Any, rank: int, what: str) -> Tensor:
 
 
 def _as_png(images: np.ndarray) -> np.ndarray:
-    """Width and height in words, and the images."""
+    """Returns the width and height as strings, followed by the PNG images."""
     _, height, width, _ = images.shape
     sizes = [str(width).encode(), str(height).encode()]
     return np.array([*sizes, *(encode(image, -1) for image in images)], object)
 
 
 def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
-    """Records strings, of any shape, in Markdown."""
+    """Writes strings of any shape, which are displayed as Markdown."""
 
-    def made() -> Tensor:
+    def make_tensor() -> Tensor:
         tensor = as_tensor(data)
         if tensor.dtype != dtypes.string:
             raise TypeError(f"tensor must be of type tf.string; got {tensor.dtype!r}")
         return tensor
 
-    return _record(name, made, step, "text", description)
+    return _record(name, make_tensor, step, "text", description)
 
 
 def audio(
@@ -126,20 +126,22 @@ def audio(
     encoding: str | None = None,
     description: str | None = None,
 ) -> Tensor:
-    """Records the first `max_outputs` sounds of a batch of shape `[k, samples, channels]`.
+    """Writes the first `max_outputs` clips of a batch of shape `[k, samples, channels]`.
 
-    Samples are floats from -1 to 1.
+    Samples are floats in [-1, 1].
     """
     if encoding not in (None, "wav"):
         raise ValueError(f"Unknown encoding: {shown(encoding)}. Expected 'wav'.")
-    rate, few = integer(sample_rate, "sample_rate"), integer(max_outputs, "max_outputs")
+    rate, max_count = integer(sample_rate, "sample_rate"), integer(max_outputs, "max_outputs")
 
-    def made() -> Tensor:
-        return cast(_batch(data, 3, "audio: expected a batch of sounds")[:few], dtypes.float32)
+    def make_tensor() -> Tensor:
+        return cast(
+            _batch(data, 3, "audio: expected a batch of audio clips")[:max_count], dtypes.float32
+        )
 
-    in_files = lambda sounds: np.array([[_wav(x, rate), b""] for x in sounds], object)  # noqa: E731
-    is_wav = bytes([2 << 3, 11])  # field 2, the encoding
-    return _record(name, made, step, "audio", description, in_files, is_wav)
+    to_wav = lambda sounds: np.array([[_wav(x, rate), b""] for x in sounds], object)  # noqa: E731
+    wav_content = bytes([2 << 3, 11])  # field 2, the encoding
+    return _record(name, make_tensor, step, "audio", description, to_wav, wav_content)
 
 
 def _wav(sound: np.ndarray, rate: int) -> bytes:
@@ -159,10 +161,10 @@ def _wav(sound: np.ndarray, rate: int) -> bytes:
 def write(
     tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None
 ) -> Tensor:
-    """Records any tensor under `tag`, for the plugin that `metadata` names.
+    """Writes a tensor with the name `tag` for the plugin in `metadata`.
 
-    `metadata` is a `SummaryMetadata` of TensorBoard's, or the bytes of one. `tensor` may be a
-    function without arguments, which is called only if the summary is recorded.
+    `metadata` is a TensorBoard `SummaryMetadata`, possibly serialized. `tensor` may be a function
+    without arguments, which is called only if the summary is written.
     """
     data = b"" if metadata is None else metadata
     if not isinstance(data, bytes):
@@ -171,8 +173,8 @@ def write(
                 f"write: expected metadata as bytes or SummaryMetadata. Received: {brief(data)}."
             )
         data = data.SerializeToString()
-    made = lambda: as_tensor(tensor() if callable(tensor) else tensor)  # noqa: E731
-    return _write(tag, made, step, data, lambda array: array)
+    make_tensor = lambda: as_tensor(tensor() if callable(tensor) else tensor)  # noqa: E731
+    return _write(tag, make_tensor, step, data, lambda array: array)
 
 
 def _record(
@@ -194,16 +196,16 @@ def _record(
 def _write(
     tag: str, tensor: Callable[[], Tensor], step: Any, metadata: bytes, encode: Callable
 ) -> Tensor:
-    """Hands a summary to the writer at work. A function that is replayed does so each time."""
-    at_work = writer.thread.writer
+    """Passes a summary to the active writer, also in each replay of a traced function."""
+    active_writer = writer.thread.writer
     if not writer.should_record_summaries():
         return as_tensor(False)
     expect(tag, str, "summary", "a tag of type str")
-    number = writer.present_step(step)
+    number = writer.current_step(step)
 
     def record(array: Any, step: Any) -> Any:
         value = _events.summary_value(tag, np.asarray(encode(np.asarray(array))), metadata)
-        at_work._append(int(step), _events.summary(value))
+        active_writer._append(int(step), _events.summary(value))
         return np.True_
 
     return call_host(HostCallback("summary", record, pure=False), (tensor(), number))
@@ -213,21 +215,21 @@ _tracing = False
 
 
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
-    """Begins a trace. There are no graphs to be traced, so nothing will be in it."""
+    """Starts a trace. It stays empty: there are no graphs to trace."""
     global _tracing
     _tracing = True
 
 
 def trace_off() -> None:
-    """Ends a trace."""
+    """Stops a trace."""
     global _tracing
     _tracing = False
 
 
 def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
-    """Ends a trace. There is nothing in it to be written."""
+    """Stops a trace. Nothing is written, because the trace is empty."""
     global _tracing
     if not _tracing:
         raise ValueError("Must enable trace before export through tf.summary.trace_on.")
-    writer.present_step(step)
+    writer.current_step(step)
     _tracing = False

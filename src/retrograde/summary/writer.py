@@ -1,4 +1,4 @@
-"""Writers of summaries, and which of them is at work."""
+"""Summary writers and the active writer of each thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 
 
 class _Thread(threading.local):
-    """What summaries of one thread go by."""
+    """The active writer, step and condition of a thread."""
 
     writer: SummaryWriter | None = None
     step: Any = None
@@ -32,12 +32,12 @@ thread = _Thread()
 
 
 class SummaryWriter:
-    """What summaries are given to. `tf.summary.create_file_writer` makes one."""
+    """Writes summaries. `tf.summary.create_file_writer` creates one."""
 
     _closed = False
 
     def set_as_default(self, step: Any = None) -> None:
-        """Has all summaries of this thread from now on come here; under `step` if it is given."""
+        """Makes this the active writer of the thread, with the default `step` if given."""
         self._check_open()
         thread.writer = self
         if step is not None:
@@ -45,9 +45,9 @@ class SummaryWriter:
 
     @contextlib.contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """A block whose summaries come here; under `step` if it is given."""
+        """Makes this the active writer in a block, with the default `step` if given."""
         self._check_open()
-        before = thread.writer, thread.step
+        previous = thread.writer, thread.step
         thread.writer = self
         if step is not None:
             thread.step = step
@@ -55,22 +55,22 @@ class SummaryWriter:
             yield self
         finally:
             self.flush()
-            thread.writer = before[0]
+            thread.writer = previous[0]
             if step is not None:
-                thread.step = before[1]
+                thread.step = previous[1]
 
     def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError(f"SummaryWriter {self!r} is already closed")
 
     def init(self) -> None:
-        """Does nothing: a writer is born ready."""
+        """Does nothing: writers need no initialization."""
 
     def flush(self) -> None:
-        """Brings all summaries to where they belong."""
+        """Writes all pending summaries."""
 
     def close(self) -> None:
-        """Flushes, and takes no summaries any more."""
+        """Flushes and closes the writer."""
         self._closed = True
 
     def _append(self, step: int, content: bytes) -> None:
@@ -82,12 +82,12 @@ class _FileWriter(SummaryWriter):
         self._file = file
 
     def flush(self) -> None:
-        """Brings all summaries to the file."""
+        """Writes all pending summaries to the file."""
         if not self._closed:
             self._file.flush()
 
     def close(self) -> None:
-        """Flushes, and closes the file."""
+        """Flushes and closes the file."""
         self._closed = True
         self._file.close()
 
@@ -97,7 +97,7 @@ class _FileWriter(SummaryWriter):
 
 
 class _NoopWriter(SummaryWriter):
-    """Takes no summaries."""
+    """A writer that ignores all summaries."""
 
 
 def create_file_writer(
@@ -109,10 +109,11 @@ def create_file_writer(
     experimental_trackable: bool = False,
     experimental_mesh: Any = None,
 ) -> SummaryWriter:
-    """A writer of summaries to a new file in `logdir`, for TensorBoard to read.
+    """Creates a writer to a new event file in `logdir`.
 
-    The file is brought up to date after `max_queue` summaries (10), after `flush_millis`
-    milliseconds (two minutes), at the end of each `as_default` block, and by `flush`.
+    Summaries are flushed to the file after `max_queue` summaries (default 10), after
+    `flush_millis` milliseconds (default two minutes), at the end of each `as_default` block, and
+    by `flush`.
 
     >>> import tempfile
     >>> logs = tempfile.mkdtemp()
@@ -133,41 +134,41 @@ def create_file_writer(
 
 
 def create_noop_writer() -> SummaryWriter:
-    """A writer that drops everything."""
+    """Creates a writer that ignores all summaries."""
     return _NoopWriter()
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
-    """Flushes `writer`, or the one that is at work."""
+    """Flushes `writer`, or the active writer."""
     writer = thread.writer if writer is None else writer
     if writer is not None:
-        expect(writer, SummaryWriter, "flush", "a writer of summaries").flush()
+        expect(writer, SummaryWriter, "flush", "a SummaryWriter").flush()
 
 
 @contextlib.contextmanager
 def record_if(condition: Any) -> Iterator[None]:
-    """A block whose summaries are recorded if `condition` is true.
+    """Writes the summaries of a block only if `condition` is true.
 
-    It is a boolean, a tensor, or a function that returns one of these and is asked each time.
+    `condition` is a boolean, a tensor, or a function that is called for each summary.
     """
-    before = thread.condition
+    previous = thread.condition
     thread.condition = condition
     try:
         yield
     finally:
-        thread.condition = before
+        thread.condition = previous
 
 
 def should_record_summaries() -> Tensor:
-    """Whether a summary would be recorded now."""
+    """Returns whether summaries are currently written."""
     if thread.writer is None or isinstance(thread.writer, _NoopWriter) or thread.writer._closed:
         return as_tensor(False)
     condition: Callable | Any = thread.condition
     return as_tensor(condition() if callable(condition) else condition, _BOOL)
 
 
-def present_step(step: Any) -> Tensor:
-    """The step that a summary is for: `step`, or the one that was set."""
+def current_step(step: Any) -> Tensor:
+    """Returns `step`, or the default step if it is `None`."""
     step = thread.step if step is None else step
     if step is None:
         raise ValueError(

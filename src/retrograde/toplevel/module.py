@@ -52,7 +52,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        attribute_hooks.notice(self)
+        attribute_hooks.notify(self)
 
     @property
     def name(self) -> str:

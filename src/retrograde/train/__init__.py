@@ -1,4 +1,4 @@
-"""tf.train: checkpoints, and averages of variables."""
+"""tf.train: checkpoints and moving averages of variables."""
 
 from retrograde._api.lazy import from_stub
 

@@ -1,4 +1,4 @@
-"""Objects that wait for attributes: values were read for these before they were there."""
+"""Hooks that run when an attribute of an object is set, for deferred restoration."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-_waiting: dict[int, tuple[weakref.ref, Callable[[], None]]] = {}
+_hooks: dict[int, tuple[weakref.ref, Callable[[], None]]] = {}
 
 
-def wait(owner: Any, look: Callable[[], None]) -> None:
-    """Has `look()` called each time an attribute of `owner` was set, until `stop(owner)`."""
+def register(owner: Any, callback: Callable[[], None]) -> None:
+    """Calls `callback()` after each attribute of `owner` is set, until `unregister(owner)`."""
     key = id(owner)
-    _waiting[key] = weakref.ref(owner, lambda _: _waiting.pop(key, None)), look
+    _hooks[key] = weakref.ref(owner, lambda _: _hooks.pop(key, None)), callback
 
 
-def stop(owner: Any) -> None:
-    """Lets `owner` wait no longer."""
-    _waiting.pop(id(owner), None)
+def unregister(owner: Any) -> None:
+    """Removes the hook of `owner`."""
+    _hooks.pop(id(owner), None)
 
 
-def notice(owner: Any) -> None:
-    """To be called after an attribute of `owner` was set."""
-    if _waiting:
-        _, look = _waiting.get(id(owner), (None, None))
-        if look is not None:
-            look()
+def notify(owner: Any) -> None:
+    """Runs the hook of `owner`. Call this after an attribute was set."""
+    if _hooks:
+        _, callback = _hooks.get(id(owner), (None, None))
+        if callback is not None:
+            callback()

@@ -1,4 +1,4 @@
-"""The file of a checkpoint."""
+"""Checkpoint files."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def file_of(prefix: str) -> str:
-    """The file of the checkpoint that is called `prefix`."""
+    """Returns the file name of the checkpoint `prefix`."""
     return prefix if prefix.endswith(SUFFIX) else prefix + SUFFIX
 
 
 class CheckpointReader:
-    """The tensors of one checkpoint, read when they are asked for."""
+    """Reads the tensors of a checkpoint on demand."""
 
     def __init__(self, prefix: str) -> None:
-        self._file = _opened(prefix.removesuffix(SUFFIX))
+        self._file = _open_file(prefix.removesuffix(SUFFIX))
         self.objects = self._file.description
-        if not _is_sound(self.objects, set(self._file.keys)):
-            raise self._file.unreadable("its description does not fit its tensors")
+        if not _is_consistent(self.objects, set(self._file.keys)):
+            raise self._file.unreadable("its metadata do not match its tensors")
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of this name."""
+        """Returns whether there is a tensor of this name."""
         return tensor_str == GRAPH_KEY or tensor_str in self._file.keys
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The tensor of this name, as an array or a scalar."""
+        """Returns the tensor of this name as an array or a scalar."""
         if tensor_str == GRAPH_KEY:
             return json.dumps(self.objects).encode()
         if tensor_str not in self._file.keys:
@@ -45,26 +45,28 @@ class CheckpointReader:
         return self.array(tensor_str)[()]
 
     def array(self, key: str) -> np.ndarray:
-        """The tensor of this name, as an array even if it has no axes."""
+        """Returns the tensor of this name as an array, also if it is a scalar."""
         return self._file.array(key)
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shapes of all tensors, by name."""
+        """Returns the shapes of all tensors by name."""
         return {key: self._file.shape(key) for key in self._file.keys} | {GRAPH_KEY: []}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The dtypes of all tensors, by name."""
+        """Returns the dtypes of all tensors by name."""
         return {key: self._file.dtype(key) for key in self._file.keys} | {GRAPH_KEY: dtypes.string}
 
     def debug_string(self) -> bytes:
-        """A line of text for each tensor."""
-        kinds = self.get_variable_to_dtype_map()
+        """Returns a line of text for each tensor."""
+        dtypes_by_key = self.get_variable_to_dtype_map()
         shapes = sorted(self.get_variable_to_shape_map().items())
-        return "".join(f"{key} ({kinds[key].name}) {shape}\n" for key, shape in shapes).encode()
+        return "".join(
+            f"{key} ({dtypes_by_key[key].name}) {shape}\n" for key, shape in shapes
+        ).encode()
 
 
-def _is_sound(nodes: Any, keys: set[str]) -> bool:
-    """Whether a description of objects leads to objects and tensors that are there."""
+def _is_consistent(nodes: Any, keys: set[str]) -> bool:
+    """Returns whether an object graph refers only to existing objects and tensors."""
     try:
         return all(
             all(child in range(len(nodes)) for child in node["children"].values())
@@ -75,7 +77,7 @@ def _is_sound(nodes: Any, keys: set[str]) -> bool:
         return False
 
 
-def _opened(prefix: str) -> TensorFile:
+def _open_file(prefix: str) -> TensorFile:
     path = file_of(prefix)
     if os.path.exists(path):
         return TensorFile(path, KIND)
@@ -83,19 +85,19 @@ def _opened(prefix: str) -> TensorFile:
         raise DataLossError(
             None,
             None,
-            f"{prefix} is a directory. Expected a checkpoint, such as "
-            "tf.train.latest_checkpoint finds in it.",
+            f"{prefix} is a directory. Expected a checkpoint path, such as the result of "
+            "tf.train.latest_checkpoint.",
         )
     if os.path.exists(f"{prefix}.index"):
         raise DataLossError(
             None,
             None,
-            f"Cannot read {prefix}.index as a checkpoint: it was written by TensorFlow. Save the "
-            "variables from there as NumPy arrays.",
+            f"Cannot read {prefix}.index as a checkpoint: it was written by TensorFlow. Load "
+            "it there and save the variables as NumPy arrays.",
         )
     raise NotFoundError(
         None,
         None,
         f"There is no checkpoint {prefix}: the file {path} does not exist. The path may lack "
-        "the number at its end (as the '-1' of 'path/to/ckpt-1').",
+        "the number at its end (such as '-1' in 'path/to/ckpt-1').",
     )

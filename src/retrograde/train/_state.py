@@ -1,4 +1,4 @@
-"""Which checkpoints there are: the small file `checkpoint` beside them, and what is read by it."""
+"""The state file `checkpoint`, which lists the checkpoints of a directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHECKSUM = "# CRC-32: "  # a comment in the format of the file
 
 @dataclasses.dataclass
 class CheckpointState:
-    """What the file says: the latest checkpoint, and all that are kept, the oldest first."""
+    """The latest checkpoint and all that are kept, oldest first."""
 
     model_checkpoint_path: str = ""
     all_model_checkpoint_paths: list[str] = dataclasses.field(default_factory=list)
@@ -46,7 +46,7 @@ def update_state(
     timestamps: Sequence[float] = (),
     last_preserved: float | None = None,
 ) -> None:
-    """Records the checkpoints of a directory. Those inside it are known by their names alone."""
+    """Writes the state file. Paths inside the directory are relative."""
     state = CheckpointState(
         _relative(latest, directory),
         [_relative(path, directory) for path in paths],
@@ -69,48 +69,48 @@ def _relative(path: str, directory: str) -> str:
 def get_checkpoint_state(
     checkpoint_dir: Any, latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """The recorded checkpoints of a directory, or `None` if none were recorded.
+    """Returns the checkpoint state of a directory, or `None` if there is no state file.
 
-    A record that is damaged, or was not written by retrograde, raises a `DataLossError`.
+    Raises `DataLossError` if the file is damaged or was not written by retrograde.
     """
     directory = os.fspath(checkpoint_dir)
     path = os.path.join(directory, latest_filename or _FILE)
     try:
         with open(path, "rb") as file:
             content = file.read()
-    except OSError:  # not there
+    except OSError:  # does not exist
         return None
-    found = _parsed(content, path)
+    values = _parse(content, path)
     return CheckpointState(
-        os.path.join(directory, found["model_checkpoint_path"][0]),
-        [os.path.join(directory, path) for path in found.get("all_model_checkpoint_paths", ())],
-        found.get("all_model_checkpoint_timestamps", []),
-        *found.get("last_preserved_timestamp", [])[:1],
+        os.path.join(directory, values["model_checkpoint_path"][0]),
+        [os.path.join(directory, path) for path in values.get("all_model_checkpoint_paths", ())],
+        values.get("all_model_checkpoint_timestamps", []),
+        *values.get("last_preserved_timestamp", [])[:1],
     )
 
 
-def _parsed(content: bytes, path: str) -> dict[str, list]:
-    """The values in a record, by name."""
+def _parse(content: bytes, path: str) -> dict[str, list]:
+    """Parses a state file. Returns the values by name."""
     try:
         text, _, checksum = content.decode().rpartition(_CHECKSUM)
         if checksum != _checksum(text) + "\n":
             raise ValueError
-        found: dict[str, list] = {}
+        values: dict[str, list] = {}
         for name, value in _LINE.findall(text):
-            found.setdefault(name, []).append(parse_json(value, name))
-        found["model_checkpoint_path"]
+            values.setdefault(name, []).append(parse_json(value, name))
+        values["model_checkpoint_path"]
     except (DataLossError, KeyError, ValueError):
         raise DataLossError(
             None,
             None,
-            f"Cannot read {path} as a record of checkpoints: it is damaged, or its checksum is "
-            "missing or wrong. Delete it and name the checkpoint to restore.",
+            f"Cannot read {path} as a checkpoint state file: it is damaged, or its checksum is "
+            "missing or wrong. Delete it and pass the checkpoint path to restore.",
         ) from None
-    return found
+    return values
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The checkpoint in a directory that was saved last, or `None` if there is none."""
+    """Returns the path of the latest checkpoint in a directory, or `None`."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None or not os.path.exists(file_of(state.model_checkpoint_path)):
         return None
@@ -118,18 +118,18 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
-    """A reader for the tensors of a checkpoint, or of the latest one in a directory."""
+    """Returns a reader of a checkpoint, or of the latest checkpoint in a directory."""
     path = os.fspath(ckpt_dir_or_file)
     return CheckpointReader(latest_checkpoint(path) or path)
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """Names and shapes of all values in a checkpoint."""
+    """Returns the names and shapes of all values in a checkpoint."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
-    """One value of a checkpoint, as an array.
+    """Returns one value of a checkpoint as an array.
 
     >>> import tempfile
     >>> path = tf.train.Checkpoint(v=tf.Variable(3.0)).write(tempfile.mkdtemp() + "/a")
@@ -146,31 +146,31 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], Any] | None = None,
 ) -> Iterator[str]:
-    """Checkpoints of a directory as they appear, the latest each time.
+    """Yields the latest checkpoint of a directory each time a new one appears.
 
-    After `timeout` seconds without a new one, the iterator ends; or goes on if `timeout_fn` is
-    given and returns something false.
+    It ends after `timeout` seconds without a new checkpoint, unless `timeout_fn` is given and
+    returns a false value.
     """
-    seen = None
+    previous = None
     while True:
-        latest = _wait_for_another(checkpoint_dir, seen, timeout)
+        latest = _wait_for_new(checkpoint_dir, previous, timeout)
         if latest is None:
             if timeout_fn is None or timeout_fn():
                 return
             continue
-        began = time.monotonic()
-        seen = latest
+        start_time = time.monotonic()
+        previous = latest
         yield latest
-        time.sleep(max(0.0, began + min_interval_secs - time.monotonic()))
+        time.sleep(max(0.0, start_time + min_interval_secs - time.monotonic()))
 
 
-def _wait_for_another(directory: Any, seen: str | None, timeout: float | None) -> str | None:
+def _wait_for_new(directory: Any, previous: str | None, timeout: float | None) -> str | None:
     end = None if timeout is None else time.monotonic() + timeout
     while True:
         latest = latest_checkpoint(directory)
-        if latest not in (None, seen):
+        if latest not in (None, previous):
             return latest
-        left = 1.0 if end is None else end - time.monotonic()
-        if left <= 0:
+        remaining = 1.0 if end is None else end - time.monotonic()
+        if remaining <= 0:
             return None
-        time.sleep(min(left, 1.0))
+        time.sleep(min(remaining, 1.0))

@@ -1,4 +1,4 @@
-"""ExponentialMovingAverage: smoothed copies of variables."""
+"""Exponential moving averages of variables."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from retrograde.core.variable import Variable
 from retrograde.math import minimum
 from retrograde.ops.conversion import as_tensor
 from retrograde.toplevel.shaping import cast
-from retrograde.train._objects import variable_in
+from retrograde.train._object_graph import as_variable
 from retrograde.values.arguments import brief, shown
 
 
 class ExponentialMovingAverage:
-    """Keeps averages of variables, in which each value counts `decay` times less than the next.
+    """Maintains `average = decay * average + (1 - decay) * value` of variables.
 
-    With `num_updates`, a number or a variable, the decay is `(1 + n) / (10 + n)` while that is
-    smaller. `zero_debias` is accepted; averages begin at the values of the variables.
+    With `num_updates`, a number or a variable, the decay is `min(decay, (1 + n) / (10 + n))`.
+    `zero_debias` has no effect: averages start at the values of the variables.
 
     >>> v = tf.Variable(1.0)
     >>> ema = tf.train.ExponentialMovingAverage(decay=0.9)
@@ -48,9 +48,9 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> None:
-        """Takes the present values of variables into their averages, which are made if need be."""
-        variables = [_checked(value) for value in var_list or ()]
-        decay = self._present_decay()
+        """Updates the averages with the current values of variables. Creates missing averages."""
+        variables = [_check_variable(value) for value in var_list or ()]
+        decay = self._current_decay()
         for variable in variables:
             average = self.average(variable)
             if average is None:
@@ -61,7 +61,7 @@ class ExponentialMovingAverage:
                 weight = cast(1.0 - decay, average.dtype)
                 average.assign_sub((average - variable) * weight)
 
-    def _present_decay(self) -> Tensor:
+    def _current_decay(self) -> Tensor:
         decay = as_tensor(self._decay)
         if self._num_updates is None:
             return decay
@@ -69,26 +69,26 @@ class ExponentialMovingAverage:
         return minimum(decay, (1.0 + updates) / (10.0 + updates))
 
     def average(self, var: Any) -> Variable | None:
-        """The average of a variable; `None` if there is none yet."""
-        _, average = self._averages.get(id(variable_in(var)), (None, None))
+        """Returns the average of a variable, or `None` if there is none yet."""
+        _, average = self._averages.get(id(as_variable(var)), (None, None))
         return average
 
     def average_name(self, var: Any) -> str:
-        """What the average of a variable is called."""
-        variable = variable_in(var)
+        """Returns the name of the average of a variable."""
+        variable = as_variable(var)
         if variable is None:
             raise TypeError(f"average_name: expected a variable. Received: {brief(var)}.")
         return f"{variable.name.removesuffix(':0')}/{self._name}"
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Variable]:
-        """Variables by the names of their averages: those given, or all that have one."""
-        given = moving_avg_variables
-        known = [v for v, _ in self._averages.values()] if given is None else given
-        return {self.average_name(variable): variable for variable in known}
+        """Returns the given variables, or all with averages, by the names of their averages."""
+        variables = moving_avg_variables
+        variables = [v for v, _ in self._averages.values()] if variables is None else variables
+        return {self.average_name(variable): variable for variable in variables}
 
 
-def _checked(value: Any) -> Variable:
-    variable = variable_in(value)
+def _check_variable(value: Any) -> Variable:
+    variable = as_variable(value)
     if variable is None:
         raise TypeError(
             "tf.train.ExponentialMovingAverage does not support non-Variable tensors when eager "

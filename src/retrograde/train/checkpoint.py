@@ -1,4 +1,4 @@
-"""Checkpoint: the values of objects in a file, and back."""
+"""Checkpoint: saves and restores the values of objects."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from retrograde.files.tensors import write_tensors
 from retrograde.io.files import tensorflow_errors
 from retrograde.train import _attribute_hooks as attribute_hooks
 from retrograde.train._files import KIND, CheckpointReader, file_of
-from retrograde.train._objects import (
-    graph_of,
+from retrograde.train._object_graph import (
+    as_variable,
+    children_of,
     is_trackable,
-    leading_to_values,
-    parts_of,
+    object_graph,
+    prune_without_values,
     value_name,
-    variable_in,
 )
-from retrograde.train._restoring import Restoration, path_to
+from retrograde.train._restoration import Restoration, path_to
 from retrograde.train._state import update_state
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
@@ -30,10 +30,10 @@ from retrograde.values.errors import NotFoundError
 
 
 class CheckpointOptions:
-    """How a checkpoint is written. Files are always written whole before `write` returns.
+    """Options for writing a checkpoint. Files are always complete when `write` returns.
 
     Functions in `experimental_write_callbacks` are called afterwards, with the path if they take
-    an argument. The other options are accepted for programs that give them.
+    an argument. The other options are accepted but have no effect.
     """
 
     def __init__(
@@ -54,12 +54,11 @@ class CheckpointOptions:
 
 
 class Checkpoint:
-    """Saves and restores the values of objects that its attributes hold, and of their parts.
+    """Saves and restores the values of its attributes and of all objects reachable from them.
 
-    These are variables, modules, models, optimizers, random generators, iterators over datasets,
-    lists and dicts of them, and other checkpoints. Parts are known by the names of the attributes
-    that lead to them, not by those of variables. With `root`, names begin at the attributes
-    of that object.
+    Attributes can be variables, modules, models, optimizers, random generators, dataset
+    iterators, other checkpoints, and lists and dicts of these. Values are identified by attribute
+    paths, not by variable names. With `root`, paths start at the attributes of that object.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp()
@@ -73,7 +72,7 @@ class Checkpoint:
 
     A checkpoint is a safetensors file with checksums. It is written atomically, and loading one
     never executes code. Damaged data raise a `DataLossError`, and a full disk raises a
-    `ResourceExhaustedError` and leaves the previous file as it was.
+    `ResourceExhaustedError` and leaves the previous file unchanged.
     """
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
@@ -81,30 +80,30 @@ class Checkpoint:
             _check_trackable("root", root)
         for name, value in kwargs.items():
             _check_trackable(name, value)
-            known = None if root is None else parts_of(root).get(name)
+            known = None if root is None else children_of(root).get(name)
             if known is not None and known is not value:
                 raise ValueError(
-                    f"`root` has an attribute `{name}` that is not the object given as `{name}`. "
-                    "Give it another name."
+                    f"`root` has an attribute `{name}` that is not the object passed as `{name}`. "
+                    "Use another name."
                 )
         self._root = root
         self._save_counter: Variable | None = None
-        for name in sorted(kwargs):  # what two of them lead to is named by the first
+        for name in sorted(kwargs):  # objects with two paths are named by the first
             setattr(self, name, kwargs[name])
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        attribute_hooks.notice(self)
+        attribute_hooks.notify(self)
 
     def _owners(self) -> list[tuple[Any, dict[str, Any]]]:
         hidden = ("_root", "_save_counter")
-        own = {k: v for k, v in vars(self).items() if k not in hidden and is_trackable(v)}
+        parts = {k: v for k, v in vars(self).items() if k not in hidden and is_trackable(v)}
         if self._save_counter is not None:
-            own["save_counter"] = self._save_counter
+            parts["save_counter"] = self._save_counter
         return (
-            [(self, own)]
+            [(self, parts)]
             if self._root is None
-            else [(self, own), (self._root, parts_of(self._root))]
+            else [(self, parts), (self._root, children_of(self._root))]
         )
 
     def _trackable_children(self) -> dict[str, Any]:
@@ -112,7 +111,7 @@ class Checkpoint:
 
     @property
     def save_counter(self) -> Variable:
-        """How often `save` was called: the number of the last checkpoint."""
+        """The number of calls of `save`, which is the number of the last checkpoint."""
         if self._save_counter is None:
             counter = Variable(0, dtype=dtypes.int64, name="save_counter", trainable=False)
             self._save_counter = counter
@@ -121,14 +120,14 @@ class Checkpoint:
     # Writing
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
-        """Writes a checkpoint that is called `file_prefix`, and counts nothing."""
+        """Writes the checkpoint `file_prefix` without changing `save_counter`."""
         prefix = os.fspath(file_prefix)
         self._write_values(prefix)
-        call_back(options, prefix)
+        run_callbacks(options, prefix)
         return prefix
 
     def _write_values(self, prefix: str) -> None:
-        nodes = leading_to_values(graph_of(self))
+        nodes = prune_without_values(object_graph(self))
         tensors: dict[str, np.ndarray] = {}
         objects = []
         for node in nodes:
@@ -141,13 +140,13 @@ class Checkpoint:
             write_tensors(file_of(prefix), KIND, tensors, objects)
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
-        """Writes the next checkpoint, `file_prefix` and its number, and records it as the latest.
+        """Writes the checkpoint `file_prefix-N` and records it as the latest.
 
-        The number is that of `save_counter`, which is part of the checkpoint.
+        N is the new value of `save_counter`, which is part of the checkpoint.
         """
         path = self._write_next(os.fspath(file_prefix), None)
         update_state(os.path.dirname(path), path, [path])
-        call_back(options, path)
+        run_callbacks(options, path)
         return path
 
     def _write_next(self, prefix: str, number: int | None) -> str:
@@ -165,11 +164,10 @@ class Checkpoint:
     # Reading
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:
-        """Restores the checkpoint that is called `save_path`.
+        """Restores the checkpoint `save_path`. Returns a status object.
 
-        Values for parts that are not there yet are kept for when they will be. Nothing is restored
-        if the file is damaged, or if a shape or a dtype does not fit. Returns a
-        status, whose methods check what was found.
+        Values of objects that do not exist yet are restored when these are created. Nothing is
+        restored if the file is damaged or if a shape or dtype does not match.
         """
         if save_path is None:
             return InitializationOnlyStatus()
@@ -177,7 +175,7 @@ class Checkpoint:
         return CheckpointLoadStatus(Restoration(reader, self), self)
 
     def restore(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:
-        """Restores the checkpoint that is called `save_path`, as `read` does; counts on from it."""
+        """Restores the checkpoint `save_path` like `read`, including `save_counter`."""
         try:
             status = self.read(save_path, options)
         except NotFoundError as error:
@@ -186,18 +184,18 @@ class Checkpoint:
                 None,
                 f"Error when restoring from checkpoint at {save_path}: {error.message}",
             ) from None
-        self.save_counter  # noqa: B018 (a value may be waiting for it)
+        self.save_counter  # noqa: B018 (creates it, so that its value is restored)
         return status
 
 
-def call_back(options: CheckpointOptions | None, path: str) -> None:
-    """Calls the functions that want to know of a checkpoint."""
+def run_callbacks(options: CheckpointOptions | None, path: str) -> None:
+    """Calls the write callbacks of `options`."""
     for callback in getattr(options, "experimental_write_callbacks", None) or ():
         callback(*[path][: len(inspect.signature(callback).parameters)])
 
 
 def _value_of(value: Any) -> np.ndarray:
-    variable = variable_in(value)
+    variable = as_variable(value)
     if variable is None:
         return np.asarray(value._checkpoint_bytes(), object)
     return np.asarray(variable._array)
@@ -207,28 +205,28 @@ def _check_trackable(name: str, value: Any) -> None:
     if not is_trackable(value):
         raise ValueError(
             f"`Checkpoint` was expecting {name} to be a trackable object: a variable, a module, a "
-            f"model, an optimizer, an iterator or the like. Got {shown(value)}."
+            f"model, an optimizer, an iterator or similar. Got {shown(value)}."
         )
 
 
 class CheckpointLoadStatus:
-    """What came of restoring a checkpoint. Each method returns the status itself."""
+    """The status of a restored checkpoint. Methods return the status itself."""
 
     def __init__(self, restoration: Restoration, root: Any) -> None:
         self._restoration, self._root = restoration, root
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """All values of the checkpoint went to objects, and all objects got values."""
-        for place in self._restoration.unused():
+        """Raises unless all values were restored and all objects have values."""
+        for node_id in self._restoration.unused():
             nodes = self._restoration.nodes
             raise AssertionError(
-                f"Unresolved object in checkpoint {path_to(nodes, place)}: "
-                f"{', '.join(nodes[place]['values'].values())}"
+                f"Unresolved object in checkpoint {path_to(nodes, node_id)}: "
+                f"{', '.join(nodes[node_id]['values'].values())}"
             )
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """All objects that are there by now got values."""
+        """Raises unless all existing objects have restored values."""
         unmatched = self._restoration.unmatched()
         if unmatched:
             shown = unmatched[:10]
@@ -240,39 +238,39 @@ class CheckpointLoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """At least one value found its object."""
+        """Raises unless at least one value was restored."""
         if len(self._restoration.unused()) == sum(
             bool(node["values"]) for node in self._restoration.nodes
         ):
             raise AssertionError(
-                "Nothing was restored: no object has a name that the checkpoint knows."
+                "Nothing was restored: no object has a name that is in the checkpoint."
             )
         return self
 
     def expect_partial(self) -> CheckpointLoadStatus:
-        """Says that it is all right if values are left over: there will be no warning."""
+        """Silences the warning about values that are not used."""
         self._restoration.warning.detach()
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Does nothing: values are restored at once."""
+        """Does nothing: values are restored immediately."""
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Does nothing: values are restored at once."""
+        """Does nothing: values are restored immediately."""
 
 
 class InitializationOnlyStatus(CheckpointLoadStatus):
-    """What comes of restoring no checkpoint: everything stays as it is."""
+    """The status of restoring `None`: nothing changes."""
 
     def __init__(self) -> None:
         pass
 
-    def _refuse(self) -> Any:
+    def _raise(self) -> Any:
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
-    assert_consumed = _refuse
-    assert_existing_objects_matched = _refuse
-    assert_nontrivial_match = _refuse
+    assert_consumed = _raise
+    assert_existing_objects_matched = _raise
+    assert_nontrivial_match = _raise
 
     def expect_partial(self) -> InitializationOnlyStatus:
         """Does nothing."""

@@ -13,7 +13,7 @@ __getattr__, __dir__ = from_all(__name__)
 
 
 class PythonState(abc.ABC):
-    """A base for classes whose objects are saved in checkpoints as strings of their own.
+    """A base class for objects that checkpoints save as a string.
 
     >>> class Notes(tf.train.experimental.PythonState):
     ...     def __init__(self, text):
@@ -36,15 +36,15 @@ class PythonState(abc.ABC):
 
     @abc.abstractmethod
     def serialize(self) -> str | bytes:
-        """A string to be saved."""
+        """Returns the string to save."""
 
     @abc.abstractmethod
     def deserialize(self, string_value: bytes) -> None:
-        """Takes up a string that was saved."""
+        """Restores the object from a saved string."""
 
     def _checkpoint_bytes(self) -> bytes:
         text = self.serialize()
         return text.encode() if isinstance(text, str) else text
 
-    def _restoring(self, value: bytes) -> Callable[[], None]:
+    def _restore_function(self, value: bytes) -> Callable[[], None]:
         return lambda: self.deserialize(value)

@@ -1,4 +1,4 @@
-"""CheckpointManager: the last checkpoints of many."""
+"""CheckpointManager: keeps the latest checkpoints of a directory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.files.atomic import exclusive
+from retrograde.files.atomic import lock_directory
 from retrograde.io.files import tensorflow_errors
 from retrograde.train._files import file_of
 from retrograde.train._state import CheckpointState, get_checkpoint_state, update_state
-from retrograde.train.checkpoint import Checkpoint, CheckpointOptions, call_back
+from retrograde.train.checkpoint import Checkpoint, CheckpointOptions, run_callbacks
 from retrograde.values.arguments import as_int, as_text
 from retrograde.values.errors import DataLossError
 
@@ -21,9 +21,9 @@ from retrograde.values.errors import DataLossError
 class CheckpointManager:
     """Saves checkpoints in a directory and deletes old ones.
 
-    The last `max_to_keep` are kept; all if it is `None`. Beyond these, one is kept every
+    It keeps the last `max_to_keep` checkpoints, or all if that is `None`, and in addition one every
     `keep_checkpoint_every_n_hours`. With `step_counter` and `checkpoint_interval`, `save` does
-    nothing before so many steps have gone by.
+    nothing until that many steps have passed since the last checkpoint.
 
     >>> import tempfile
     >>> step = tf.Variable(0)
@@ -73,47 +73,47 @@ class CheckpointManager:
             self._recover(state)
 
     def _recover(self, state: CheckpointState) -> None:
-        """Continues from the record of an earlier manager of the directory."""
+        """Continues from the state file of an earlier manager of the directory."""
         self._latest = state.model_checkpoint_path
-        self._kept = self._own(state)
+        self._kept = self._managed_checkpoints(state)
         if state.last_preserved_timestamp is not None:
             self._last_preserved = state.last_preserved_timestamp
 
-    def _own(self, state: CheckpointState) -> dict[str, float]:
-        """The recorded checkpoints that have the names which this manager gives, and their times.
+    def _managed_checkpoints(self, state: CheckpointState) -> dict[str, float]:
+        """Returns the times of the listed checkpoints whose names match this manager's.
 
-        No others are ever deleted, whatever the record says.
+        No other checkpoint is ever deleted, regardless of the state file.
         """
         paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
         if len(times) != len(paths) or not all(isinstance(t, (int, float)) for t in times):
             times = [time.time()] * len(paths)
         name = re.compile(re.escape(os.path.abspath(self._prefix)) + r"-(-?\d+)")
-        found = zip([name.fullmatch(os.path.abspath(path)) for path in paths], times, strict=True)
-        return {f"{self._prefix}-{match[1]}": time for match, time in found if match}
+        matches = zip([name.fullmatch(os.path.abspath(path)) for path in paths], times, strict=True)
+        return {f"{self._prefix}-{match[1]}": time for match, time in matches if match}
 
     @property
     def directory(self) -> str:
-        """Where the checkpoints are."""
+        """The directory of the checkpoints."""
         return self._directory
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The checkpoint object that is saved."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """How many steps have to go by between checkpoints."""
+        """The minimum number of steps between checkpoints."""
         return self._interval
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The checkpoint that was saved last, or `None`."""
+        """The path of the latest checkpoint, or `None`."""
         return self._latest
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints that are there and may be deleted one day, the oldest first."""
+        """The managed checkpoints, oldest first."""
         return list(self._kept)
 
     def save(
@@ -122,10 +122,10 @@ class CheckpointManager:
         check_interval: bool = True,
         options: CheckpointOptions | None = None,
     ) -> str | None:
-        """Writes a checkpoint and returns what it is called; `None` if it is not yet time.
+        """Saves a checkpoint. Returns its path, or `None` if `checkpoint_interval` has not passed.
 
         It is recorded as the latest before old ones are deleted. Checkpoints that another process
-        saved with the same directory and name count as this manager's own.
+        saved with the same directory and name are managed as well.
         """
         step = None if self._step_counter is None else int(self._step_counter)
         if self._interval is not None and self._last_step is not None:
@@ -137,25 +137,25 @@ class CheckpointManager:
         )
         with tensorflow_errors(self._directory):
             os.makedirs(self._directory, exist_ok=True)
-        with exclusive(self._directory):
+        with lock_directory(self._directory):
             path = self._checkpoint._write_next(self._prefix, number)
             self._add(path)
         self._last_step = step
-        call_back(options, path)
+        run_callbacks(options, path)
         return path
 
     def _add(self, path: str) -> None:
         """Records a new checkpoint and deletes old ones."""
-        with contextlib.suppress(DataLossError):  # the record is about to be replaced
+        with contextlib.suppress(DataLossError):  # the state file is replaced below
             state = get_checkpoint_state(self._directory)
-            others = {} if state is None else self._own(state)
+            others = {} if state is None else self._managed_checkpoints(state)
             known = sorted((others | self._kept).items(), key=lambda item: item[1])
             self._kept = {path: time for path, time in known if os.path.exists(file_of(path))}
         self._latest = path
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         self._record()
-        if self._sweep():
+        if self._delete_old():
             self._record()
 
     def _record(self) -> None:
@@ -167,8 +167,8 @@ class CheckpointManager:
             self._last_preserved,
         )
 
-    def _sweep(self) -> bool:
-        """Deletes what is too old. Whether there was anything."""
+    def _delete_old(self) -> bool:
+        """Deletes old checkpoints. Returns whether there were any."""
         before = len(self._kept)
         while self._max_to_keep is not None and len(self._kept) > self._max_to_keep:
             path = next(iter(self._kept))
@@ -181,9 +181,9 @@ class CheckpointManager:
         return len(self._kept) < before
 
     def restore_or_initialize(self) -> str | None:
-        """Restores the latest checkpoint and returns what it is called.
+        """Restores the latest checkpoint and returns its path.
 
-        If there is none, calls `init_fn` and returns `None`.
+        If there is none, it calls `init_fn` and returns `None`.
         """
         if self._latest is None:
             if self._init_fn is not None:
@@ -195,4 +195,4 @@ class CheckpointManager:
         return self._latest
 
     def sync(self) -> None:
-        """Does nothing: `save` returns when the file is on the disk."""
+        """Does nothing: `save` returns after the file is on disk."""

@@ -1,4 +1,4 @@
-"""Rows of values with commas between them."""
+"""Decoding of CSV records."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def decode_csv(
     select_cols: Sequence[int] | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Strings with fields as columns: a tensor for each field, in the shape of `records`.
+    """Decodes CSV records to a tensor for each column, in the shape of `records`.
 
-    The dtype of a column is that of its default, which is taken where a field is empty or
-    `na_value`; a field whose default is empty has to be there.
+    The default of a column determines its dtype and replaces fields that are empty or `na_value`.
+    A column with an empty default is required.
 
     >>> numbers, words = tf.io.decode_csv(["1,a", "2,"], [[0], ["?"]])
     >>> numbers.numpy(), words.numpy()
@@ -74,42 +74,42 @@ def _fields(record: bytes, delimiter: bytes, quotes: bool, number: int) -> list[
     """Returns the fields of record `number`, by TensorFlow's rules for quotes and line ends."""
     if not re.search(rb'["\r\n]' if quotes else rb"[\r\n]", record):
         return record.split(delimiter) if record else []
-    fields, place = [], 0
-    while place < len(record):
-        if record[place] in b"\r\n":
-            place += 1
+    fields, position = [], 0
+    while position < len(record):
+        if record[position] in b"\r\n":
+            position += 1
             continue
-        if quotes and record[place] == ord('"'):
-            field, place = _quoted(record, place + 1, delimiter, number)
+        if quotes and record[position] == ord('"'):
+            field, position = _quoted(record, position + 1, delimiter, number)
         else:
-            field = record[place:].partition(delimiter)[0]
-            place += len(field) + 1
+            field = record[position:].partition(delimiter)[0]
+            position += len(field) + 1
             if re.search(rb'["\r\n]' if quotes else rb"[\r\n]", field):
                 raise _malformed(number, "has a quote or a line end in a field without quotes")
         fields.append(field)
     return [*fields, b""] if record.endswith(delimiter) else fields
 
 
-def _quoted(record: bytes, place: int, delimiter: bytes, number: int) -> tuple[bytes, int]:
-    """Returns a field that begins at `place`, after its quote, and where the next one begins."""
+def _quoted(record: bytes, position: int, delimiter: bytes, number: int) -> tuple[bytes, int]:
+    """Returns the quoted field that starts at `position`, and the start of the next field."""
     parts = []
     while True:
-        end = record.find(b'"', place)
+        end = record.find(b'"', position)
         if end < 0:
             raise _malformed(number, "has a field without a quote at its end")
-        parts.append(record[place:end])
-        following = record[end + 1 : end + 2]
-        if not following or following == delimiter:
+        parts.append(record[position:end])
+        next_char = record[end + 1 : end + 2]
+        if not next_char or next_char == delimiter:
             return b"".join(parts), end + 2
-        if following != b'"':
+        if next_char != b'"':
             raise _malformed(number, "has a single quote inside a field with quotes")
         parts.append(b'"')
-        place = end + 2
+        position = end + 2
 
 
-def _malformed(number: int, problem: str) -> InvalidArgumentError:
+def _malformed(number: int, reason: str) -> InvalidArgumentError:
     return invalid(
-        f"decode_csv: record {number} {problem}. Expected quotes around the whole field, and two "
+        f"decode_csv: record {number} {reason}. Expected quotes around the whole field, and two "
         "for each quote in it."
     )
 
@@ -118,25 +118,27 @@ def _column(
     fields: list[bytes], column: int, default: np.ndarray, missing: bytes, shape: tuple[int, ...]
 ) -> Tensor:
     array = np.empty(len(fields), default.dtype)
-    for place, field in enumerate(fields):
+    for record_number, field in enumerate(fields):
         if field and field != missing:
-            array[place] = _value(field, column, place, default.dtype)
+            array[record_number] = _value(field, column, record_number, default.dtype)
         elif default.size:
-            array[place] = default.ravel()[0]
+            array[record_number] = default.ravel()[0]
         else:
-            raise invalid(f"decode_csv: field {column} is required, and missing in record {place}.")
+            raise invalid(
+                f"decode_csv: field {column} is required, and missing in record {record_number}."
+            )
     return Tensor(array.reshape(shape))
 
 
-def _value(field: bytes, column: int, place: int, dtype: np.dtype) -> Any:
+def _value(field: bytes, column: int, record_number: int, dtype: np.dtype) -> Any:
     if dtype == dtypes.string.numpy_dtype:
         return field
-    found = parse_number(field, dtypes.of(dtype))
-    if found is None:
-        word = field if len(field) < 100 else field[:100] + b"..."
+    value = parse_number(field, dtypes.of(dtype))
+    if value is None:
+        text = field if len(field) < 100 else field[:100] + b"..."
         raise invalid(
-            f"decode_csv: field {column} of record {place} is {word.decode('latin-1')!r}. Expected "
-            f"a value of {dtype.name}."
+            f"decode_csv: field {column} of record {record_number} is {text.decode('latin-1')!r}. "
+            f"Expected a value of {dtype.name}."
         )
     with np.errstate(over="ignore"):
-        return dtype.type(found)
+        return dtype.type(value)
