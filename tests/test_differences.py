@@ -11,7 +11,7 @@ import pytest
 import scipy.special
 
 import retrograde as tf
-from retrograde.tensorflow_shim.finder import standing_in
+from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 from retrograde.testing import check_gradients
 
 
@@ -806,7 +806,7 @@ def test_a_function_inside_a_recorded_one_is_part_of_it():
 
 
 def test_versions():
-    with standing_in():
+    with retrograde_as_tensorflow():
         tensorflow = importlib.import_module("tensorflow")
         assert tensorflow.__version__ == tf.version.VERSION != tf.__version__
 

@@ -139,7 +139,7 @@ from retrograde.sparse.tensor import SparseTensor as SparseTensor
 from retrograde.sparse.tensor import SparseTensorSpec as SparseTensorSpec
 from retrograde.strings.basics import as_string as as_string
 from retrograde.strings.hashing import fingerprint as fingerprint
-from retrograde.tensorflow_shim.finder import install_as_tensorflow as install_as_tensorflow
+from retrograde.tensorflow_shim.import_hook import install_as_tensorflow as install_as_tensorflow
 from retrograde.toplevel.clipping import clip_by_global_norm as clip_by_global_norm
 from retrograde.toplevel.clipping import clip_by_norm as clip_by_norm
 from retrograde.toplevel.clipping import clip_by_value as clip_by_value

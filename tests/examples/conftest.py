@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from parity.programs import EXAMPLES
-from retrograde.tensorflow_shim.finder import standing_in
+from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def example():
         spec.loader.exec_module(module)
         return module
 
-    with standing_in():
+    with retrograde_as_tensorflow():
         sys.path.insert(0, str(EXAMPLES.folder))
         yield load
         sys.path.remove(str(EXAMPLES.folder))

@@ -12,12 +12,12 @@ import weakref
 import numpy as np
 import pytest
 
-from retrograde.tensorflow_shim.finder import standing_in
+from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
 
 @pytest.fixture(scope="module")
 def tf():
-    with standing_in():
+    with retrograde_as_tensorflow():
         yield importlib.import_module("tensorflow")
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from benchmarks.peers import ROOT
 from parity.programs import GUIDES, compared, found_by
-from retrograde.tensorflow_shim import checking
-from retrograde.tensorflow_shim.finder import standing_in
+from retrograde.tensorflow_shim import compatibility
+from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
 ANSWERS = GUIDES.recorded()
 SOURCE = {"PYTHONPATH": str(ROOT / "src")}
@@ -32,7 +32,7 @@ def run(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(str(GUIDES.folder))
         monkeypatch.setattr(sys, "argv", [path, "--numbers", str(file)])
         try:
-            with standing_in():
+            with retrograde_as_tensorflow():
                 runpy.run_path(path, run_name="__main__")
         finally:
             sys.modules.pop("noting", None)
@@ -68,11 +68,11 @@ def test_a_guide_has_cells_and_every_name_in_it_is_here(name):
     assert "\nimport tensorflow as tf\n" in text
     assert "retrograde" not in text
     assert text.count("# %% ") >= 5
-    assert checking.check([str(path)]).findings == []
+    assert compatibility.check([str(path)]).findings == []
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "reason"),
     {
         "tf.distribute.TPUStrategy": "A program runs on one machine and one device.",
         "tf.experimental.dtensor": "A program runs on one machine and one device.",
@@ -82,15 +82,16 @@ def test_a_guide_has_cells_and_every_name_in_it_is_here(name):
         "tf.profiler.experimental": "Use cProfile, time.perf_counter or GradientTape.profile.",
     }.items(),
 )
-def test_what_the_guides_use_and_is_not_here_has_a_line_of_its_own(name, words, tmp_path):
+def test_unsupported_names_of_the_guides_are_explained(name, reason, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(f"import tensorflow as tf\n{name}\n")
 
-    (finding,) = checking.check([str(program)]).findings
+    (finding,) = compatibility.check([str(program)]).findings
 
-    assert finding.words.endswith(f" is in TensorFlow but not supported by retrograde. {words}")
-    with standing_in():
+    expected = f" is in TensorFlow but not supported by retrograde. {reason}"
+    assert finding.message.endswith(expected)
+    with retrograde_as_tensorflow():
         tensorflow = importlib.import_module("tensorflow")
         with pytest.raises(AttributeError) as caught:
             eval(name, {"tf": tensorflow})
-    assert str(caught.value).endswith(finding.words)
+    assert str(caught.value).endswith(finding.message)

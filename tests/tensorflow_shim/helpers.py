@@ -1,4 +1,4 @@
-"""Programs in files, run by Python and by the command."""
+"""Runs programs with Python and with the `retrograde` command."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ def run(folder, *command):
 
 
 def run_python(folder, *command, path=()):
-    """Runs `python COMMAND` in a folder; modules are looked for in `path` too."""
+    """Runs `python COMMAND` in a folder, with `path` on the module search path."""
     paths = os.pathsep.join(map(str, (*path, SOURCE)))
     return subprocess.run(
         [sys.executable, *command],

@@ -1,1 +1,1 @@
-"""Standing in for TensorFlow: programs that import it run on retrograde."""
+"""Runs programs that import TensorFlow on retrograde."""

@@ -1,4 +1,4 @@
-"""The command `retrograde`."""
+"""The command-line interface `retrograde`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import argparse
 import os
 import sys
 
-from retrograde.tensorflow_shim import checking, running
+from retrograde.tensorflow_shim import compatibility, runner
 
 _COMMANDS = ("run", "check", "-h", "--help", "--version")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if given and given[0] not in _COMMANDS:
-        if given[0].isalpha() and not os.path.exists(given[0]):
-            running.say(f"{given[0]!r} is no file, and no command. See retrograde --help.")
+    args = sys.argv[1:] if arguments is None else arguments
+    if args and args[0] not in _COMMANDS:
+        if args[0].isalpha() and not os.path.exists(args[0]):
+            runner.print_message(
+                f"{args[0]!r} is neither a file nor a command. See retrograde --help."
+            )
             return 2
-        given = ["run", *given]
-    options = _parser().parse_args(given)
+        args = ["run", *args]
+    options = _parser().parse_args(args)
     return options.command(options)
 
 
@@ -30,34 +32,40 @@ def _parser() -> argparse.ArgumentParser:
         prog="retrograde",
         description="Run programs written for TensorFlow without TensorFlow.",
     )
-    version = f"retrograde {retrograde.__version__}, after TensorFlow {retrograde.version.VERSION}"
+    version = f"retrograde {retrograde.__version__} (TensorFlow {retrograde.version.VERSION} API)"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser(
         "run",
-        help="run a Python file or a notebook; the word itself may be left out",
-        description="Run a Python file or a notebook in which `import tensorflow` means "
-        "retrograde, and `import keras` means Keras on retrograde.",
+        help="run a Python file or a notebook (default command)",
+        description="Run a Python file or a notebook with retrograde in place of TensorFlow. "
+        "`import tensorflow` imports retrograde, and `import keras` imports Keras with the "
+        "retrograde backend.",
     )
     run.add_argument(
-        "--keep-going", action="store_true", help="go on after a cell of a notebook has failed"
+        "--keep-going", action="store_true", help="continue after a notebook cell has failed"
     )
-    run.add_argument("-m", dest="module", action="store_true", help="FILE names a module")
-    run.add_argument("file", metavar="FILE", help="a Python file, or a notebook (.ipynb)")
+    run.add_argument(
+        "-m",
+        dest="module",
+        action="store_true",
+        help="run a module, as `python -m` does; FILE is its name",
+    )
+    run.add_argument("file", metavar="FILE", help="a Python file or a notebook (.ipynb)")
     rest = run.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="for the program"
+        "arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="arguments for the program"
     )
-    rest.required = False  # else argparse says so where FILE is missing
+    rest.required = False  # otherwise argparse lists it as missing when FILE is missing
     run.set_defaults(command=_run)
     check = commands.add_parser(
         "check",
-        help="list what of TensorFlow a program uses that retrograde lacks",
-        description="List the names of TensorFlow that programs use and retrograde does not have. "
-        "Nothing is run. The exit code is 0 if there are none, 1 if there are, and 2 if a program "
-        "cannot be found.",
+        help="list the TensorFlow names in a program that retrograde does not support",
+        description="List the TensorFlow names that programs use and retrograde does not support, "
+        "without running the programs. The exit code is 0 if all names are supported, 1 if some "
+        "are not, and 2 if a path does not exist.",
     )
     check.add_argument(
-        "paths", nargs="+", metavar="FILE-OR-FOLDER", help="Python files, notebooks, or folders"
+        "paths", nargs="+", metavar="FILE-OR-FOLDER", help="Python files, notebooks or folders"
     )
     check.set_defaults(command=_check)
     return parser
@@ -65,17 +73,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     if options.module:
-        return running.run_module(options.file, options.arguments)
+        return runner.run_module(options.file, options.arguments)
     if options.file.endswith(".ipynb"):
-        return running.run_notebook(options.file, options.arguments, options.keep_going)
-    return running.run_file(options.file, options.arguments)
+        return runner.run_notebook(options.file, options.arguments, options.keep_going)
+    return runner.run_file(options.file, options.arguments)
 
 
 def _check(options: argparse.Namespace) -> int:
     try:
-        result = checking.check(options.paths)
+        result = compatibility.check(options.paths)
     except (OSError, ValueError) as error:
-        running.say(str(error))
+        runner.print_message(str(error))
         return 2
     for finding in result.findings:
         print(finding)
@@ -83,15 +91,15 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if result.findings else 0
 
 
-def _summary(result: checking.Result) -> str:
-    used = f"{_count(len(result.names), 'name')} of TensorFlow"
-    missing = {finding.name for finding in result.findings if finding.name}
-    verdict = f"{len(missing)} not here" if missing else "all are here"
-    unread = sum(not finding.name for finding in result.findings)
-    if unread:
-        verdict += f", but {_count(unread, 'part')} could not be read"
-    return f"{used} in {_count(result.files, 'file')}: {verdict}"
+def _summary(result: compatibility.Result) -> str:
+    names = _count(len(result.names), "TensorFlow name")
+    unsupported = {finding.name for finding in result.findings if finding.name}
+    verdict = f"{len(unsupported)} not supported" if unsupported else "all supported"
+    unreadable = sum(not finding.name for finding in result.findings)
+    if unreadable:
+        verdict += f", {_count(unreadable, 'unreadable part')}"
+    return f"{names} in {_count(result.files, 'file')}: {verdict}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

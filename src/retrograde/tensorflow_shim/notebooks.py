@@ -1,4 +1,4 @@
-"""Notebooks: their code, cell by cell, without what only IPython understands."""
+"""Reads the code cells of notebooks, without the syntax that only IPython supports."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any, NamedTuple
 from retrograde.files.checked_json import read_json
 from retrograde.values.errors import DataLossError
 
-# What IPython does to the rest of such a cell changes nothing of what it computes.
-_PLAIN_CELLS = ("%%capture", "%%prun", "%%time", "%%timeit")
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what the parser may raise
+# Cell magics that do not change what the cell computes.
+_TRANSPARENT_MAGICS = ("%%capture", "%%prun", "%%time", "%%timeit")
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # exceptions of `ast.parse`
 _MAGIC = re.compile(r"\s*([!%?]|[\w., ]+=\s*[!%]|.*\?\s*$)")
 
 
 class Cell(NamedTuple):
-    """A cell of code: its number among all cells of code, its Python, and what was taken out."""
+    """A code cell: its number among all code cells, its Python, and the skipped IPython lines."""
 
     number: int
     source: str
-    passed_over: list[str]
+    skipped: list[str]
 
 
 class NotANotebook(ValueError):
-    """A file that is not a Jupyter notebook; the message is one line."""
+    """Raised for a file that is not a Jupyter notebook. The message is one line."""
 
 
 def cells_of(path: str | pathlib.Path) -> list[Cell]:
-    """Returns the cells of code of a notebook. Raises `NotANotebook`, or `OSError`."""
+    """Returns the code cells of a notebook. Raises `NotANotebook` or `OSError`."""
     what = f"{path} as a Jupyter notebook (format 4)"
     try:
         sources = [_source(cell) for cell in _code_cells(read_json(path, what))]
@@ -56,36 +56,36 @@ def _source(cell: dict[str, Any]) -> str:
 
 
 def _python(source: str) -> tuple[str, list[str]]:
-    """The Python in a cell, line for line, and the lines that are not Python."""
+    """Returns the Python in a cell, and the IPython lines, which `pass` replaces."""
     lines = source.splitlines()
-    passed_over = []
+    skipped = []
     if lines and lines[0].startswith("%%"):
-        passed_over.append(lines[0])
-        if lines[0].split()[0] not in _PLAIN_CELLS:
-            return "", passed_over
+        skipped.append(lines[0])
+        if lines[0].split()[0] not in _TRANSPARENT_MAGICS:
+            return "", skipped
         lines[0] = ""
     start = 0  # lines before this one are complete statements
-    while (place := _not_python(lines[start:])) is not None:
-        last = place = start + place
+    while (offset := _ipython_line(lines[start:])) is not None:
+        last = first = start + offset
         while lines[last].endswith("\\") and last + 1 < len(lines):
             last += 1
-        passed_over.append("\n".join(lines[place : last + 1]).strip())
-        indent = lines[place][: len(lines[place]) - len(lines[place].lstrip())]
-        lines[place : last + 1] = [f"{indent}pass"] + [""] * (last - place)
-        start = start if indent else place
-    return "\n".join(lines), passed_over
+        skipped.append("\n".join(lines[first : last + 1]).strip())
+        indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+        lines[first : last + 1] = [f"{indent}pass"] + [""] * (last - first)
+        start = start if indent else first
+    return "\n".join(lines), skipped
 
 
-def _not_python(lines: list[str]) -> int | None:
-    """Where a line stands that Python does not understand and IPython does."""
+def _ipython_line(lines: list[str]) -> int | None:
+    """Returns the index of a line that IPython supports but Python does not."""
     try:
         ast.parse("\n".join(lines))
     except SyntaxError as error:
-        place = (error.lineno or 0) - 1
-        # Python may notice in the line after.
-        for at in (place, place - 1):
-            if 0 <= at < len(lines) and _MAGIC.match(lines[at]):
-                return at
+        line = (error.lineno or 0) - 1
+        # Python may report the line after it.
+        for index in (line, line - 1):
+            if 0 <= index < len(lines) and _MAGIC.match(lines[index]):
+                return index
     except UNREADABLE:
         pass  # the error is reported where the cell is used
     return None

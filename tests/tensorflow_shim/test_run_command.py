@@ -1,4 +1,4 @@
-"""`retrograde run`: as if Python had run the file."""
+"""Tests `retrograde run`."""
 
 import json
 import multiprocessing
@@ -10,12 +10,12 @@ import pytest
 from tests.tensorflow_shim.helpers import run, run_python
 
 PROGRAM = '''\
-"""A program that shows what it sees."""
+"""A program that prints its environment."""
 import os
 import pickle
 import sys
 
-import neighbour
+import neighbor
 import tensorflow as tf
 
 
@@ -29,7 +29,7 @@ def fail():
 
 if __name__ == "__main__":
     print(sys.argv, __name__, __doc__, __spec__, __package__, os.path.basename(__file__))
-    print(sys.path[0] == os.path.dirname(os.path.realpath(__file__)), neighbour.HERE)
+    print(sys.path[0] == os.path.dirname(os.path.realpath(__file__)), neighbor.NAME)
     print(type(pickle.loads(pickle.dumps(Thing()))) is Thing)
     if "exit" in sys.argv:
         sys.exit(7)
@@ -39,22 +39,17 @@ if __name__ == "__main__":
 '''
 
 
-FAKE = """\
-class constant:
-    def __init__(self, x):
-        self.numpy = lambda: x
-"""
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     (folder / "sub" / "package").mkdir(parents=True)
     (folder / "sub" / "train.py").write_text(PROGRAM)
-    (folder / "sub" / "neighbour.py").write_text("HERE = 'beside'\n")
+    (folder / "sub" / "neighbor.py").write_text("NAME = 'neighbor'\n")
     (folder / "sub" / "package" / "__init__.py").write_text("")
     (folder / "sub" / "package" / "part.py").write_text(
-        "from . import __name__ as above\nimport tensorflow\nprint(above, tensorflow.__version__)\n"
+        "from . import __name__ as package\n"
+        "import tensorflow\n"
+        "print(package, tensorflow.__version__)\n"
     )
     (folder / "broken.py").write_text("import os\nx = = 1\n")
     fake = folder / "fake"
@@ -66,29 +61,29 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("arguments", [["--steps", "3"], ["exit"], ["fail", "-m", "-x"]])
-def test_a_program_sees_what_it_sees_under_python(folder, arguments):
-    ours = run(folder, "run", "sub/train.py", *arguments)
-    python = run_python(folder, "sub/train.py", *arguments, path=[folder / "fake"])
+def test_a_program_runs_as_under_python(folder, arguments):
+    actual = run(folder, "run", "sub/train.py", *arguments)
+    expected = run_python(folder, "sub/train.py", *arguments, path=[folder / "fake"])
 
-    assert ours.stdout == python.stdout
-    assert ours.stderr == python.stderr
-    assert ours.returncode == python.returncode
+    assert actual.stdout == expected.stdout
+    assert actual.stderr == expected.stderr
+    assert actual.returncode == expected.returncode
 
 
-def test_the_word_run_may_be_left_out(folder):
+def test_run_is_the_default_command(folder):
     result = run(folder, "sub/train.py", "run", "check")
 
     assert result.returncode == 0
     assert "['sub/train.py', 'run', 'check'] __main__" in result.stdout
 
 
-def test_a_module_is_run_by_its_name(folder):
+def test_a_module_can_be_run_by_name(folder):
     result = run(folder / "sub", "run", "-m", "package.part")
 
     assert result.stdout == "package 2.21.0\n"
 
 
-def test_mistakes_before_the_program_begins(folder):
+def test_files_that_cannot_be_run(folder):
     broken, missing = run(folder, "broken.py"), run(folder, "missing.py")
 
     assert broken.returncode == 1
@@ -103,11 +98,11 @@ def test_mistakes_before_the_program_begins(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "retrograde: 'trian' is no file, and no command. See retrograde --help."),
+        (["trian"], "retrograde: 'trian' is neither a file nor a command. See retrograde --help."),
         (["run"], "retrograde run: error: the following arguments are required: FILE"),
     ],
 )
-def test_mistakes_in_the_command_itself(folder, arguments, message):
+def test_invalid_commands(folder, arguments, message):
     result = run(folder, *arguments)
 
     assert result.returncode == 2
@@ -145,12 +140,12 @@ def test_a_notebook_stops_at_a_failing_cell(notebook):
     assert result.returncode == 1
     assert result.stdout == "4\n"
     assert result.stderr == textwrap.dedent("""\
-        retrograde: guide.ipynb, cell 1: passed over !pip install tensorflow \\
-        retrograde: guide.ipynb, cell 1: passed over %matplotlib inline
-        retrograde: guide.ipynb, cell 2: passed over %%time
-        retrograde: guide.ipynb, cell 3: passed over %%bash
-        retrograde: guide.ipynb, cell 4: passed over !echo none
-        retrograde: guide.ipynb, cell 4: passed over x.shape?
+        retrograde: guide.ipynb, cell 1: skipped !pip install tensorflow \\
+        retrograde: guide.ipynb, cell 1: skipped %matplotlib inline
+        retrograde: guide.ipynb, cell 2: skipped %%time
+        retrograde: guide.ipynb, cell 3: skipped %%bash
+        retrograde: guide.ipynb, cell 4: skipped !echo none
+        retrograde: guide.ipynb, cell 4: skipped x.shape?
         Traceback (most recent call last):
           File "<guide.ipynb, cell 5>", line 1, in <module>
             1 / 0
@@ -160,7 +155,7 @@ def test_a_notebook_stops_at_a_failing_cell(notebook):
         """)
 
 
-def test_a_notebook_can_go_on_and_counts(notebook):
+def test_keep_going_runs_all_cells_and_counts_failures(notebook):
     result = run(notebook.parents[1], "run", "--keep-going", "books/guide.ipynb", "--fast")
 
     assert result.returncode == 1
@@ -172,7 +167,7 @@ def test_a_notebook_can_go_on_and_counts(notebook):
     ]
 
 
-def test_what_is_no_notebook_says_so(tmp_path):
+def test_a_file_that_is_not_a_notebook(tmp_path):
     (tmp_path / "old.ipynb").write_text('{"nbformat": 3, "worksheets": []}')
     result = run(tmp_path, "old.ipynb")
 
@@ -183,7 +178,7 @@ def test_what_is_no_notebook_says_so(tmp_path):
     )
 
 
-# Processes that a program starts
+# Child processes
 
 POOL = """
 import multiprocessing
@@ -192,7 +187,7 @@ import sys
 import tensorflow as tf
 
 
-def slope(x):
+def derivative(x):
     x = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -202,14 +197,14 @@ def slope(x):
 
 if __name__ == "__main__":
     with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
-        name, found, version = pool.map(slope, [3.0])[0]
+        name, found, version = pool.map(derivative, [3.0])[0]
     assert name != multiprocessing.current_process().name
     print(found, version == tf.__version__)
 """
 
 
 @pytest.mark.parametrize(
-    ("method", "way"),
+    ("method", "arguments"),
     [
         ("spawn", ["pool.py"]),
         ("spawn", ["-m", "pool"]),
@@ -217,17 +212,17 @@ if __name__ == "__main__":
         ("fork", ["pool.py"]),
     ],
 )
-def test_processes_that_multiprocessing_starts_have_the_stand_in(tmp_path, method, way):
+def test_child_processes_import_retrograde(tmp_path, method, arguments):
     if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"there is no {method} here")
+        pytest.skip(f"this platform has no {method}")
     (tmp_path / "pool.py").write_text(POOL)
 
-    result = run(tmp_path, "run", *way, method)
+    result = run(tmp_path, "run", *arguments, method)
 
     assert (result.stdout, result.returncode) == ("6.0 True\n", 0), result.stderr
 
 
-def test_so_have_those_of_a_program_that_installed_it(tmp_path):
+def test_child_processes_of_a_program_that_calls_install_as_tensorflow(tmp_path):
     (tmp_path / "pool.py").write_text(
         POOL.replace(
             "import tensorflow",

@@ -1,4 +1,4 @@
-"""`import tensorflow` means retrograde, and says what is not there."""
+"""Tests the import hook for `tensorflow`, and messages about unsupported names."""
 
 import importlib
 import subprocess
@@ -9,16 +9,16 @@ import pytest
 
 import retrograde
 from retrograde._api import missing
-from retrograde.tensorflow_shim.finder import install_as_tensorflow, standing_in
+from retrograde.tensorflow_shim.import_hook import install_as_tensorflow, retrograde_as_tensorflow
 
 
 @pytest.fixture
 def tensorflow():
-    with standing_in():
+    with retrograde_as_tensorflow():
         yield importlib.import_module("tensorflow")
 
 
-def test_names_are_those_of_retrograde(tensorflow):
+def test_tensorflow_has_the_names_of_retrograde(tensorflow):
     assert tensorflow.GradientTape is retrograde.GradientTape
     assert tensorflow.math is retrograde.math
     assert importlib.import_module("tensorflow.math") is retrograde.math
@@ -29,20 +29,20 @@ def test_names_are_those_of_retrograde(tensorflow):
 
 
 @pytest.mark.usefixtures("tensorflow")
-def test_importing_leaves_the_modules_as_they_were():
+def test_imports_do_not_change_the_modules():
     importlib.import_module("tensorflow.linalg")
 
     assert retrograde.linalg.__name__ == retrograde.linalg.__spec__.name == "retrograde.linalg"
     assert retrograde.__name__ == "retrograde"
 
 
-def test_the_version_is_that_of_the_tensorflow_that_is_followed(tensorflow):
+def test_version_is_that_of_tensorflow(tensorflow):
     assert tensorflow.__version__ == tensorflow.version.VERSION == "2.21.0"
     assert retrograde.__version__ != tensorflow.__version__
 
 
 @pytest.mark.usefixtures("tensorflow")
-def test_a_star_imports_the_public_names():
+def test_star_import_has_the_public_names():
     scope = {}
     exec("from tensorflow import *", scope)
 
@@ -52,7 +52,7 @@ def test_a_star_imports_the_public_names():
 
 @pytest.mark.usefixtures("tensorflow")
 @pytest.mark.parametrize("path", sorted(missing.tensorflow_names()))
-def test_every_public_module_resolves_or_says_why_not(path):
+def test_every_public_module_is_imported_or_explained(path):
     name = path.replace("tf", "tensorflow", 1)
     try:
         module = importlib.import_module(name)
@@ -99,14 +99,14 @@ def test_every_public_module_resolves_or_says_why_not(path):
     ],
 )
 @pytest.mark.usefixtures("tensorflow")
-def test_what_cannot_be_imported_says_so(name, message):
+def test_import_error_messages(name, message):
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(name)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("where", "name", "message"),
+    ("module", "name", "message"),
     [
         (
             retrograde,
@@ -134,32 +134,32 @@ def test_what_cannot_be_imported_says_so(name, message):
         (retrograde, "_private", "module 'retrograde' has no attribute '_private'"),
     ],
 )
-def test_an_attribute_that_is_not_there_says_so(where, name, message):
+def test_attribute_error_messages(module, name, message):
     with pytest.raises(AttributeError) as caught:
-        getattr(where, name)
+        getattr(module, name)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("path", sorted({*missing.REASONS, *missing.TENSORFLOW_1}))
-def test_no_reason_is_given_for_what_is_there(path):
-    *above, name = path.split(".")[1:]
+def test_explained_names_are_not_in_retrograde(path):
+    *parents, name = path.split(".")[1:]
     module = retrograde
-    for part in above:
+    for part in parents:
         module = getattr(module, part, None)
 
     assert not hasattr(module, name)
 
 
 @pytest.mark.parametrize("path", sorted(missing.REASONS))
-def test_reasons_are_given_for_names_of_tensorflow(path):
+def test_explained_names_are_in_tensorflow(path):
     assert missing.is_tensorflow_name(path) or path == "tf.estimator"
 
 
-def test_the_block_leaves_nothing_behind():
-    with standing_in():
+def test_context_manager_restores_the_import_system():
+    with retrograde_as_tensorflow():
         importlib.import_module("tensorflow.math")
     before = list(sys.meta_path)
-    with standing_in():
+    with retrograde_as_tensorflow():
         install_as_tensorflow()  # a second time changes nothing
         assert len(sys.meta_path) == len(before) + 1
         importlib.import_module("tensorflow")
@@ -176,13 +176,13 @@ def test_the_real_tensorflow_is_not_replaced(monkeypatch):
     with pytest.raises(RuntimeError) as caught:
         install_as_tensorflow()
     assert str(caught.value) == (
-        "TensorFlow 2.20.0 is imported in this process already, and retrograde does not replace "
-        "it while programs hold parts of it. Call retrograde.install_as_tensorflow() in a new "
-        "process, before anything imports tensorflow."
+        "TensorFlow 2.20.0 is already imported in this process, so retrograde cannot replace it. "
+        "Call retrograde.install_as_tensorflow() in a new process, before anything imports "
+        "tensorflow."
     )
 
 
-def test_a_notebook_installs_it_in_its_first_cell():
+def test_install_as_tensorflow():
     program = (
         "import retrograde; retrograde.install_as_tensorflow(); import tensorflow as tf; "
         "from tensorflow.math import exp; print(exp(0.0).numpy(), tf.__name__)"
@@ -194,7 +194,7 @@ def test_a_notebook_installs_it_in_its_first_cell():
     assert result.stdout == "1.0 tensorflow\n"
 
 
-def test_keras_is_keras_on_retrograde():
+def test_keras_uses_the_retrograde_backend():
     program = (
         "import retrograde; retrograde.install_as_tensorflow(); {}; import keras, sys; "
         "import tensorflow as tf; from tensorflow.keras import layers; "

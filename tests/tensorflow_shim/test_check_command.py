@@ -1,12 +1,12 @@
-"""`retrograde check`: what a program uses, without running it."""
+"""Tests `retrograde check`."""
 
 import ast
 import json
 
 import pytest
 
-from retrograde.tensorflow_shim.checking import check, uses_in
 from retrograde.tensorflow_shim.command_line import main
+from retrograde.tensorflow_shim.compatibility import check, uses_in
 
 PROGRAM = """\
 import tensorflow as tf
@@ -32,7 +32,7 @@ FINDINGS = [
     "9: tf.lookup is in TensorFlow but not supported by retrograde. Look values up in a Python "
     "dict before they become tensors.",
     "10: tf.log is part of TensorFlow 1. Use tf.math.log.",
-    "12: tf.data.Dataset.from_nothing is not here.",
+    "12: tf.data.Dataset.from_nothing is not in retrograde.",
     "14: tf.quantization is in TensorFlow but not yet supported by retrograde.",
 ]
 
@@ -41,17 +41,17 @@ def paths_in(program):
     return [use.paths for use in uses_in(ast.parse(program))]
 
 
-def test_what_is_not_here_is_listed_with_file_and_line(tmp_path, capsys):
+def test_unsupported_names_are_listed_with_file_and_line(tmp_path, capsys):
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
 
     assert main(["check", str(path)]) == 1
     *findings, summary = capsys.readouterr().out.splitlines()
     assert findings == [f"{path}:{finding}" for finding in FINDINGS]
-    assert summary == "9 names of TensorFlow in 1 file: 6 not here"
+    assert summary == "9 TensorFlow names in 1 file: 6 not supported"
 
 
-def test_a_folder_is_read_with_its_notebooks(tmp_path, capsys):
+def test_a_folder_is_checked_with_its_notebooks(tmp_path, capsys):
     (tmp_path / "good.py").write_text("import tensorflow as tf\ntf.reduce_sum(tf.float32.max)\n")
     cells = ["!pip install tensorflow\nimport tensorflow as tf", "x = 1\ntf.sets.size(x)"]
     (tmp_path / "sub").mkdir()
@@ -67,36 +67,36 @@ def test_a_folder_is_read_with_its_notebooks(tmp_path, capsys):
         f"{tmp_path / 'sub' / 'book.ipynb'}, cell 2, line 2: tf.sets is in TensorFlow but "
         "not supported by retrograde. Use Python sets, or tf.unique and tf.sparse."
     )
-    assert summary == "4 names of TensorFlow in 2 files: 1 not here"
+    assert summary == "4 TensorFlow names in 2 files: 1 not supported"
 
 
-def test_all_is_here(tmp_path, capsys):
+def test_supported_names_only(tmp_path, capsys):
     path = tmp_path / "good.py"
     path.write_text("import tensorflow as tf\nwith tf.GradientTape() as tape: pass\n")
 
     assert main(["check", str(path)]) == 0
-    assert capsys.readouterr().out == "2 names of TensorFlow in 1 file: all are here\n"
+    assert capsys.readouterr().out == "2 TensorFlow names in 1 file: all supported\n"
 
 
-def test_what_is_not_python_and_what_is_not_there(tmp_path, capsys):
+def test_invalid_and_missing_files(tmp_path, capsys):
     path = tmp_path / "broken.py"
     path.write_text("import tensorflow\nx = = 1\n")
 
     assert main(["check", str(path)]) == 1
     assert capsys.readouterr().out == (
-        f"{path}:2: this is not Python: invalid syntax\n"
-        "0 names of TensorFlow in 1 file: all are here, but 1 part could not be read\n"
+        f"{path}:2: cannot parse this as Python: invalid syntax\n"
+        "0 TensorFlow names in 1 file: all supported, 1 unreadable part\n"
     )
     assert main(["check", str(tmp_path / "none.py")]) == 2
     assert "No such file or directory" in capsys.readouterr().err
 
 
-def test_a_folder_without_programs_is_a_mistake(tmp_path, capsys):
+def test_a_folder_without_programs_is_an_error(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("import tensorflow")
 
     assert main(["check", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"retrograde: {tmp_path} holds no Python file and no notebook\n"
+        f"retrograde: {tmp_path} contains no Python files or notebooks\n"
     )
 
 
@@ -121,11 +121,11 @@ def test_a_folder_without_programs_is_a_mistake(tmp_path, capsys):
         ("import tensorflow as tf\nf(tf.a(tf.b).c.d)", ["tf", "tf.a", "tf.b"]),
     ],
 )  # fmt: skip
-def test_names_are_followed(program, paths):
+def test_names_are_resolved(program, paths):
     assert paths_in(program) == [(path,) for path in paths]
 
 
-TWO_WAYS = """\
+CONDITIONAL_IMPORT = """\
 try:
     import tensorflow.compat.v1 as tf
 except ImportError:
@@ -134,8 +134,8 @@ tf.exp(1.0)
 """
 
 
-def test_a_name_imported_in_two_ways_is_here_if_one_of_them_is(tmp_path):
+def test_a_name_imported_in_two_ways_is_supported_if_one_is(tmp_path):
     path = tmp_path / "old.py"
-    path.write_text(TWO_WAYS)
+    path.write_text(CONDITIONAL_IMPORT)
 
     assert check([str(path)]).findings == []

@@ -1,4 +1,4 @@
-"""`tensorflow`, and every public module in it, as names of what is here."""
+"""An import hook that makes `import tensorflow` import retrograde."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from retrograde._api import missing
 
 
 def install_as_tensorflow() -> None:
-    """Lets `import tensorflow` mean retrograde from here on, in this process only.
+    """Makes `import tensorflow` import retrograde, in this process.
 
     Call it before anything imports TensorFlow, as in the first cell of a notebook:
 
@@ -27,26 +27,25 @@ def install_as_tensorflow() -> None:
         import tensorflow as tf
         from tensorflow.keras import layers
 
-    `keras` is then Keras on retrograde. `tensorflow.__version__` is the version of TensorFlow that
-    retrograde follows, because programs compare it. In processes that `multiprocessing` starts from
-    here on, it is the same.
+    `import keras` then imports Keras with the retrograde backend. `tensorflow.__version__` is the
+    TensorFlow version whose API retrograde implements, because programs compare it. The hook is
+    also installed in processes that `multiprocessing` starts from now on.
     """
     real = sys.modules.get("tensorflow")
     if real is not None and not isinstance(real, _TensorFlow):
         raise RuntimeError(
-            f"TensorFlow {getattr(real, '__version__', '')} is imported in this process already, "
-            "and retrograde does not replace it while programs hold parts of it. Call "
-            "retrograde.install_as_tensorflow() in a new process, before anything imports "
-            "tensorflow."
+            f"TensorFlow {getattr(real, '__version__', '')} is already imported in this process, "
+            "so retrograde cannot replace it. Call retrograde.install_as_tensorflow() in a new "
+            "process, before anything imports tensorflow."
         )
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-        spawn.get_preparation_data = _with_stand_in
+        spawn.get_preparation_data = _preparation_data_with_hook
 
 
 @contextlib.contextmanager
-def standing_in() -> Iterator[None]:
-    """A block in which `import tensorflow` means retrograde."""
+def retrograde_as_tensorflow() -> Iterator[None]:
+    """Makes `import tensorflow` import retrograde inside a `with` block."""
     install_as_tensorflow()
     try:
         yield
@@ -57,30 +56,31 @@ def standing_in() -> Iterator[None]:
             del sys.modules[name]
 
 
-# A process that is not forked imports the program anew, after it has read what its parent prepared.
+# A process that is not forked unpickles the preparation data of its parent, then imports the main
+# module.
 _preparation_data = spawn.get_preparation_data
 
 
-def _with_stand_in(name: str) -> dict[str, Any]:
-    """What a new process is given: with it comes something that installs the stand-in when read."""
-    return {"retrograde": _Installing(), **_preparation_data(name)}
+def _preparation_data_with_hook(name: str) -> dict[str, Any]:
+    """Adds an object that installs the hook when the new process unpickles it."""
+    return {"retrograde": _InstallOnUnpickle(), **_preparation_data(name)}
 
 
-class _Installing:
-    """Pickled, it is a call of `install_as_tensorflow`."""
+class _InstallOnUnpickle:
+    """Calls `install_as_tensorflow` when it is unpickled."""
 
     def __reduce__(self) -> tuple:
         return install_as_tensorflow, ()
 
 
 class _TensorFlow(ModuleType):
-    """`tensorflow` itself: all names of retrograde, and TensorFlow's version."""
+    """The module `tensorflow`: all names of retrograde, with TensorFlow's version."""
 
     def __init__(self) -> None:
         retrograde = importlib.import_module("retrograde")
         super().__init__("tensorflow", retrograde.__doc__)
         self.__file__ = retrograde.__file__
-        self.__path__: list[str] = []  # modules in it are found by the finder alone
+        self.__path__: list[str] = []  # only `_Finder` finds submodules
         self.__all__ = [name for name in retrograde.__all__ if name != "__version__"]
         self.__version__ = retrograde.version.VERSION
         self.__git_version__ = retrograde.version.GIT_VERSION
@@ -96,19 +96,19 @@ class _TensorFlow(ModuleType):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Answers to `tensorflow` and `keras`, and speaks for packages that need TensorFlow's own."""
+    """Finds `tensorflow` and `keras`; raises for packages that require TensorFlow."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         top, _, below = fullname.partition(".")
         if top in missing.PACKAGES:
-            words = missing.package_message(top)
-            raise ModuleNotFoundError(f"No module named {fullname!r}. {words}", name=fullname)
+            reason = missing.package_message(top)
+            raise ModuleNotFoundError(f"No module named {fullname!r}. {reason}", name=fullname)
         if top == "tensorflow":
             return _spec(fullname, _module(fullname) if below else _TensorFlow())
         if fullname == "keras" and "retrograde.keras" not in sys.modules:
-            importlib.import_module("retrograde.keras")  # it comes back here, and imports Keras
+            importlib.import_module("retrograde.keras")  # which imports `keras` again
             return _spec(fullname, sys.modules["keras"])
         return None
 
@@ -119,27 +119,27 @@ def _spec(name: str, module: ModuleType) -> importlib.machinery.ModuleSpec | Non
 
 
 def _module(fullname: str) -> ModuleType:
-    """The module of ours that a public name of TensorFlow's means."""
+    """Returns the retrograde module for a public TensorFlow module."""
     value: Any = importlib.import_module("retrograde")
     path = "tf"
     for part in fullname.split(".")[1:]:
         path = f"{path}.{part}"
         value = getattr(value, part, None) if missing.is_module(path) else None
         if not isinstance(value, ModuleType):
-            said = missing.message_for(path)
-            message = f"No module named {fullname!r}" + (f". {said}" if said else "")
+            reason = missing.message_for(path)
+            message = f"No module named {fullname!r}" + (f". {reason}" if reason else "")
             raise ModuleNotFoundError(message, name=fullname)
     return value
 
 
 class _Loader(importlib.abc.Loader):
-    """Hands out a module that is there already, and leaves it as it is."""
+    """Returns an existing module unchanged."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """None: the import system makes an empty module, which is replaced at once."""
+        """Returns `None`: the import system creates a module, which `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
         sys.modules[module.__name__] = self._module

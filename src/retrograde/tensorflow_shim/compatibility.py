@@ -1,4 +1,7 @@
-"""Which names of TensorFlow a program uses, and which of them are not here. Nothing is run."""
+"""Finds the TensorFlow names that a program uses and retrograde does not support.
+
+The program is not run.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +18,27 @@ _SUFFIXES = (".py", ".ipynb")
 
 
 class Use(NamedTuple):
-    """A name of TensorFlow in a program. There may be several, of which a name stands for one."""
+    """A use of a TensorFlow name. `paths` has several if a name is bound in several ways."""
 
     line: int
     paths: tuple[str, ...]
 
 
 class Finding(NamedTuple):
-    """Something that is not here, and where it is used; no name if it could not be read."""
+    """An unsupported name and where it is used. `name` is empty if a file is unreadable."""
 
     place: str
     name: str
-    words: str
+    message: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.words}" if self.name in self.words else self._in_full()
-
-    def _in_full(self) -> str:
-        return f"{self.place}: {self.name}: {self.words}"
+        if self.name in self.message:
+            return f"{self.place}: {self.message}"
+        return f"{self.place}: {self.name}: {self.message}"
 
 
 class Result(NamedTuple):
-    """What was found in all files."""
+    """The result for all files."""
 
     files: int
     names: set[str]
@@ -44,11 +46,11 @@ class Result(NamedTuple):
 
 
 def check(paths: Iterable[str]) -> Result:
-    """Reads files, and all files below folders."""
+    """Checks files, and all files in folders."""
     files, names, findings = 0, set(), []
     for path in _files(paths):
         files += 1
-        reader = _Reader()  # one for all cells of a notebook
+        collector = _UseCollector()  # one for all cells of a notebook
         try:
             sources = _sources(path)
         except (OSError, notebooks.NotANotebook) as error:
@@ -56,35 +58,35 @@ def check(paths: Iterable[str]) -> Result:
             continue
         for place, source in sources:
             try:
-                uses = reader.read(ast.parse(source))
+                uses = collector.collect(ast.parse(source))
             except notebooks.UNREADABLE as error:
                 line = getattr(error, "lineno", 1) or 1
                 findings.append(Finding(place(line), "", _reason(error)))
                 continue
             for use in uses:
                 names.add(use.paths[0])
-                missing = _missing(use)
-                if missing:
-                    findings.append(Finding(place(use.line), *missing))
+                unsupported = _unsupported(use)
+                if unsupported:
+                    findings.append(Finding(place(use.line), *unsupported))
     return Result(files, names, list(dict.fromkeys(findings)))
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, (RecursionError, MemoryError)):
-        return "this is nested too deeply to be read"
-    said = error.msg if isinstance(error, SyntaxError) else error
-    return f"this is not Python: {said}"
+        return "cannot parse this: it is nested too deeply"
+    message = error.msg if isinstance(error, SyntaxError) else error
+    return f"cannot parse this as Python: {message}"
 
 
 def _files(paths: Iterable[str]) -> Iterator[pathlib.Path]:
-    for given in map(pathlib.Path, paths):
-        given.stat()  # raises an error for a path that does not exist
-        if not given.is_dir():
-            yield given
+    for path in map(pathlib.Path, paths):
+        path.stat()  # raises an error for a path that does not exist
+        if not path.is_dir():
+            yield path
             continue
-        programs = [path for path in sorted(given.rglob("*")) if _is_program(path, given)]
+        programs = [file for file in sorted(path.rglob("*")) if _is_program(file, path)]
         if not programs:
-            raise ValueError(f"{given} holds no Python file and no notebook")
+            raise ValueError(f"{path} contains no Python files or notebooks")
         yield from programs
 
 
@@ -94,7 +96,7 @@ def _is_program(path: pathlib.Path, folder: pathlib.Path) -> bool:
 
 
 def _sources(path: pathlib.Path) -> list[tuple[Any, str | bytes]]:
-    """The Python in a file, in pieces, each with a function that says where a line of it is."""
+    """Returns the Python sources in a file, each with a function that formats a line number."""
     if path.suffix != ".ipynb":
         return [(lambda line: f"{path}:{line}", path.read_bytes())]
     return [
@@ -103,49 +105,44 @@ def _sources(path: pathlib.Path) -> list[tuple[Any, str | bytes]]:
     ]
 
 
-# What is here
+# Supported names
 
 
-def _missing(use: Use) -> tuple[str, str] | None:
-    """The name that is not here, and what is to be said; nothing if it is here."""
-    found = [_missing_of(path) for path in use.paths]
+def _unsupported(use: Use) -> tuple[str, str] | None:
+    """Returns the unsupported name and a message; `None` if the name is supported."""
+    found = [_unsupported_path(path) for path in use.paths]
     return None if None in found else found[0]
 
 
-def _missing_of(path: str) -> tuple[str, str] | None:
+def _unsupported_path(path: str) -> tuple[str, str] | None:
     top, _, below = path.partition(".")
     if top in missing.PACKAGES:
         return top, missing.package_message(top)
     value: Any = importlib.import_module("retrograde")
-    whole = "tf"
+    name = "tf"
     for part in below.split(".") if below else ():
-        whole = f"{whole}.{part}"
-        if whole in missing.PRIVATE:
-            return whole, missing.message_for(whole)
+        name = f"{name}.{part}"
+        if name in missing.PRIVATE:
+            return name, missing.message_for(name)
         try:
             value = getattr(value, part)
         except AttributeError:
-            return whole, missing.message_for(whole) or _unknown(whole)
+            return name, missing.message_for(name) or f"{name} is not in retrograde."
         except ImportError as error:
-            return whole, str(error)
+            return name, str(error)
     return None
 
 
-def _unknown(path: str) -> str:
-    """What is said of a name that is not in the list of TensorFlow's: one of a class, or none."""
-    return f"{path} is not here."
-
-
-# What a program uses
+# Uses in a program
 
 
 def uses_in(tree: ast.Module) -> list[Use]:
-    """The names of TensorFlow in a program, each as far as its dots go."""
-    return _Reader().read(tree)
+    """Returns the uses of TensorFlow names in a program, as full dotted names."""
+    return _UseCollector().collect(tree)
 
 
 def _canonical(module: str) -> str | None:
-    """`tensorflow.x` as `tf.x`; nothing for a module that has nothing to do with TensorFlow."""
+    """Returns `tf.x` for `tensorflow.x`; `None` for modules not related to TensorFlow."""
     top, dot, below = module.partition(".")
     if top == "tensorflow":
         return f"tf{dot}{below}"
@@ -158,11 +155,11 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-class _Reader(ast.NodeVisitor):
-    """Follows names of modules through imports, assignments and scopes.
+class _UseCollector(ast.NodeVisitor):
+    """Resolves names through imports, assignments and scopes.
 
-    A scope maps a name to the paths that it may stand for: more than one if it is imported in two
-    ways, none if it is something else there.
+    A scope maps a name to the TensorFlow paths that it may be bound to: several if it is imported
+    in several ways, none if it is bound to something else.
     """
 
     def __init__(self) -> None:
@@ -170,8 +167,8 @@ class _Reader(ast.NodeVisitor):
         self._scopes: list[dict[str, tuple[str, ...]]] = [{}]
         self._may_fail = False
 
-    def read(self, tree: ast.Module) -> list[Use]:
-        """The names in a program that goes on where the last one ended."""
+    def collect(self, tree: ast.Module) -> list[Use]:
+        """Returns the uses in a program; names of earlier programs stay bound."""
         self._uses = []
         self.visit(tree)
         return self._uses
@@ -186,7 +183,7 @@ class _Reader(ast.NodeVisitor):
     # Imports
 
     def visit_Try(self, node: ast.Try) -> None:
-        """An import that may fail, because the program goes on without it, is no use by itself."""
+        """Ignores imports whose failure the program handles."""
         before = self._may_fail
         self._may_fail = before or any(map(_catches_imports, node.handlers))
         try:
@@ -226,7 +223,7 @@ class _Reader(ast.NodeVisitor):
     # Names
 
     def _paths(self, node: ast.AST) -> tuple[str, ...]:
-        """What a name with dots may stand for."""
+        """Returns the paths that a dotted name may be bound to."""
         if isinstance(node, ast.Attribute):
             return tuple(f"{path}.{node.attr}" for path in self._paths(node.value))
         if isinstance(node, ast.Name):
@@ -298,9 +295,9 @@ def _catches_imports(handler: ast.ExceptHandler) -> bool:
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    several = [arguments.vararg, arguments.kwarg]
-    listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return listed + [arg for arg in several if arg is not None]
+    variadic = [arguments.vararg, arguments.kwarg]
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return named + [arg for arg in variadic if arg is not None]
 
 
 def _defaults(arguments: ast.arguments) -> list[ast.expr]:
@@ -312,16 +309,16 @@ def _is_name(node: ast.AST) -> bool:
 
 
 def _assigned(body: list[ast.stmt]) -> set[str]:
-    """The names that a function assigns to, but for those that belong to a scope further out."""
-    names, elsewhere = set(), set()
-    waiting: list[ast.AST] = list(body)
-    while waiting:
-        node = waiting.pop()
+    """Returns the names that a function binds, without global and nonlocal names."""
+    names, nonlocals = set(), set()
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
         if _is_name(node):
             names.add(node.id)  # type: ignore[attr-defined]
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            elsewhere.update(node.names)
+            nonlocals.update(node.names)
         elif isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS, ast.ClassDef)):
             continue
-        waiting.extend(ast.iter_child_nodes(node))
-    return names - elsewhere
+        pending.extend(ast.iter_child_nodes(node))
+    return names - nonlocals
