@@ -49,6 +49,8 @@ RAISES = {
         tf.DeviceSpec(device_type=deep(3000))
         tf.GradientTape().derivatives(tf.constant(1.0), len)
         tf.zeros([2], None)
+        tf.random.uniform([2], dtype=None)
+        tf.random.stateless_uniform([2], [1, 2], dtype=None)
         tf.sin(tf.IndexedSlices(tf.ones([1, 2]), np.array([b"ab"]), tf.constant([3, 2])))
         list(tf.data.TextLineDataset(tf.data.Dataset.range(3)))
         tf.einsum(deep(3000), 1.0)

@@ -28,7 +28,7 @@ _HALF_TO_DOUBLE = ("float16", "float32", "float64")
 
 def check_dtype(dtype: Any, allowed: tuple[str, ...], op_name: str) -> np.dtype:
     """Returns the NumPy dtype of `dtype`, or raises an error if it is not one of `allowed`."""
-    numpy_type = numpy_dtype(dtype)
+    numpy_type = dtypes.as_dtype(dtype).numpy_dtype
     name = dtypes.of(numpy_type).name
     if name not in allowed:
         raise invalid(
@@ -62,7 +62,7 @@ def scaled(sampler: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dt
 
 def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
     """Draws uniform random numbers in [`minval`, `maxval`)."""
-    numpy_type, sizes = numpy_dtype(dtype), shape_from(shape, "random")
+    numpy_type, sizes = dtypes.as_dtype(dtype).numpy_dtype, shape_from(shape, "random")
     if numpy_type.kind in "iu":
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(numpy_type).name}.")
@@ -75,7 +75,7 @@ def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Ten
 
 def uniform_or_full_range(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
     """Draws like `uniform`, or over the full integer range if neither end is given."""
-    numpy_type = numpy_dtype(dtype)
+    numpy_type = dtypes.as_dtype(dtype).numpy_dtype
     if numpy_type.kind not in "iu":
         return uniform(draw, shape, minval, maxval, dtype)
     name = dtypes.of(numpy_type).name
@@ -110,7 +110,7 @@ def _integers(draw: Draw, low: Any, high: Any, shape: tuple[int, ...], dtype: np
 
 
 def _floating(dtype: Any) -> np.dtype:
-    numpy_type = numpy_dtype(dtype)
+    numpy_type = dtypes.as_dtype(dtype).numpy_dtype
     if numpy_type not in dtypes.FLOATING:
         raise ValueError(
             f"Argument `dtype` got invalid value {dtypes.of(numpy_type).name}. Expected a real "
