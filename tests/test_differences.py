@@ -836,6 +836,6 @@ def test_strategies_have_one_replica():
         assert strategy.experimental_distribute_dataset(dataset) is dataset
     with pytest.raises(ValueError, match="there is one device"):
         tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])
-    with pytest.raises(ValueError, match="there is no TPU"):
+    with pytest.raises(ValueError, match="JAX finds no TPU"):
         tf.distribute.cluster_resolver.TPUClusterResolver()
     assert not hasattr(tf.distribute, "TPUStrategy")

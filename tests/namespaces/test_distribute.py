@@ -104,8 +104,8 @@ def test_a_replica_is_told_that_it_is_the_only_one(strategy):
         )
 
     assert strategy.run(replica, (3,)) == (strategy, (strategy, None), 6)
-    told = strategy.experimental_distribute_values_from_function(lambda context: context)
-    assert told.strategy is strategy
+    context = strategy.experimental_distribute_values_from_function(lambda context: context)
+    assert (context.replica_id_in_sync_group, context.num_replicas_in_sync) == (0, 1)
 
 
 def test_datasets_are_made_for_one_pipeline(strategy):
@@ -137,12 +137,12 @@ def test_what_cannot_be_is_said():
     assert_raises(
         lambda: tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local"),
         ValueError,
-        "TPUClusterResolver: there is no TPU. Received: tpu='local'. A program runs on one machine "
-        "and one device; take the strategy that tf.distribute.get_strategy() returns.",
+        "TPUClusterResolver: JAX finds no TPU. Received: tpu='local'. Use the strategy that "
+        "tf.distribute.get_strategy() returns, or tf.distribute.MirroredStrategy().",
     )
     assert_raises(lambda: one.reduce("MAX", 1.0, None), ValueError, "'MAX' is not a valid ReduceOp")
     assert_raises(
         lambda: tf.distribute.InputContext(num_replicas_in_sync=2).get_per_replica_batch_size(3),
         ValueError,
-        "get_per_replica_batch_size: 3 cannot be shared by 2 replicas. Use a multiple of that.",
+        "get_per_replica_batch_size: 3 cannot be divided by 2 replicas. Use a multiple of that.",
     )

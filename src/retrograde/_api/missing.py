@@ -11,6 +11,10 @@ import pathlib
 _NO_GRAPHS = "Operations run eagerly; there are no graphs."
 _NO_RECORDS = "TFRecord files are not supported."
 _ONE_DEVICE = "A program runs on one machine and one device."
+_NO_PARAMETER_SERVERS = (
+    "Every worker has a copy of each variable, and all workers train in step. Use "
+    "tf.distribute.MultiWorkerMirroredStrategy."
+)
 _NO_REWRITING = "tf.function traces operations; it does not rewrite source code."
 _NO_LIBRARIES = "Operations compiled for TensorFlow cannot be loaded."
 _NO_HEADERS = "Operations are written in Python; there is nothing to compile against."
@@ -30,21 +34,18 @@ REASONS = {
     "tf.data.TFRecordDataset": _NO_RECORDS,
     "tf.data.experimental.service": _ONE_DEVICE,
     "tf.debugging.experimental": "Use tf.print, tf.debugging and Python's debugger.",
-    "tf.distribute.DistributedDataset": _ONE_DEVICE,
     "tf.distribute.DistributedIterator": _ONE_DEVICE,
-    "tf.distribute.DistributedValues": _ONE_DEVICE,
-    "tf.distribute.InputOptions": _ONE_DEVICE,
-    "tf.distribute.InputReplicationMode": _ONE_DEVICE,
-    "tf.distribute.MultiWorkerMirroredStrategy": _ONE_DEVICE,
-    "tf.distribute.ParameterServerStrategy": _ONE_DEVICE,
-    "tf.distribute.RunOptions": _ONE_DEVICE,
-    "tf.distribute.Server": _ONE_DEVICE,
-    "tf.distribute.StrategyExtended": _ONE_DEVICE,
+    "tf.distribute.ParameterServerStrategy": _NO_PARAMETER_SERVERS,
+    "tf.distribute.Server": _NO_PARAMETER_SERVERS,
     "tf.distribute.TPUStrategy": _ONE_DEVICE,
-    "tf.distribute.coordinator": _ONE_DEVICE,
-    "tf.distribute.experimental": _ONE_DEVICE,
-    "tf.distribute.experimental_set_strategy": _ONE_DEVICE,
-    "tf.distribute.cluster_resolver.ClusterResolver": _ONE_DEVICE,
+    "tf.distribute.coordinator": _NO_PARAMETER_SERVERS,
+    "tf.distribute.experimental.CentralStorageStrategy": "Every replica has a copy of each "
+    "variable. Use tf.distribute.MirroredStrategy.",
+    "tf.distribute.experimental.ParameterServerStrategy": _NO_PARAMETER_SERVERS,
+    "tf.distribute.experimental.TPUStrategy": "Use tf.distribute.TPUStrategy.",
+    "tf.distribute.experimental.coordinator": _NO_PARAMETER_SERVERS,
+    "tf.distribute.experimental.partitioners": _NO_PARAMETER_SERVERS,
+    "tf.distribute.experimental.rpc": "JAX connects the workers of a strategy.",
     "tf.estimator": "TensorFlow 2.16 removed it. Use tf.keras.",
     "tf.experimental.BatchableExtensionType": "Use a Python class or a dataclass of tensors.",
     "tf.experimental.extension_type": "Use a Python class or a dataclass of tensors.",

@@ -12,6 +12,7 @@ from retrograde.data._nodes import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDI
 from retrograde.data._transforms import assert_count
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator, Optional
+from retrograde.data.options import AutoShardPolicy, DistributeOptions
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, expect
 
@@ -19,7 +20,9 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
     "Counter",
+    "DistributeOptions",
     "Optional",
     "assert_cardinality",
     "bucket_by_sequence_length",

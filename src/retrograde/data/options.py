@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any, ClassVar
 
 from retrograde.values.arguments import expect, shown
@@ -51,6 +52,22 @@ class ThreadingOptions(_Settings):
     _types: ClassVar = {"max_intra_op_parallelism": int, "private_threadpool_size": int}
 
 
+class AutoShardPolicy(enum.IntEnum):
+    """How the workers of a strategy divide a dataset: by files, by rows of each batch, or not."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+class DistributeOptions(_Settings):
+    """How strategies divide a dataset. `num_devices` is accepted and ignored."""
+
+    _types: ClassVar = {"auto_shard_policy": AutoShardPolicy, "num_devices": int}
+
+
 class Options(_Settings):
     """Options of datasets. `deterministic = False` lets parallel maps change the order.
 
@@ -60,7 +77,11 @@ class Options(_Settings):
     False
     """
 
-    _types: ClassVar = {"deterministic": bool, "threading": ThreadingOptions}
+    _types: ClassVar = {
+        "deterministic": bool,
+        "experimental_distribute": DistributeOptions,
+        "threading": ThreadingOptions,
+    }
 
     # Legacy names
 

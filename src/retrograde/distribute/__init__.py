@@ -1,4 +1,4 @@
-"""tf.distribute: strategies, for programs that ask for one; each has one replica, on one device."""
+"""tf.distribute: strategies, which run a program in several replicas."""
 
 from retrograde._api.lazy import from_stub
 

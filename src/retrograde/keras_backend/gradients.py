@@ -5,14 +5,40 @@ import sys
 import warnings
 
 from keras.src.optimizers.base_optimizer import BaseOptimizer
+from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
+from keras.src.optimizers.multi_optimizer import MultiOptimizer
 
 from retrograde.core.indexed_slices import as_dense
 from retrograde.diagnose.missing_gradients.explain import reasons_for
+from retrograde.distribute.collectives import all_reduce
+from retrograde.distribute.context import context
+from retrograde.distribute.reduction import ReduceOp
 
 
 def patch_optimizers():
     """Patches all Keras optimizers to densify gradients and explain missing ones."""
     BaseOptimizer._filter_empty_gradients = _wrap_filter(BaseOptimizer._filter_empty_gradients)
+    for kind in (BaseOptimizer, LossScaleOptimizer, MultiOptimizer):
+        kind.apply = _summing(kind.apply)
+
+
+def _summing(apply):
+    """Returns `apply` of an optimizer, which in a replica sums the gradients of all replicas.
+
+    Updates are made in the cross-replica context: they are the same in all replicas.
+    """
+
+    @functools.wraps(apply)
+    def summed(self, grads, trainable_variables=None):
+        strategy = context.strategy
+        if strategy is None or not context.in_replica or strategy.num_replicas_in_sync == 1:
+            return apply(self, grads, trainable_variables)
+        grads = all_reduce(ReduceOp.SUM, list(grads), strategy._bytes_per_pack(None))
+        return strategy._merge_call(
+            lambda _, grads: apply(self, grads, trainable_variables), (grads,), {}
+        )
+
+    return summed
 
 
 def _wrap_filter(filter_empty):

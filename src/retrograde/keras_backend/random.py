@@ -10,7 +10,7 @@ from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_defau
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
 from retrograde.ops import arithmetic as ar
-from retrograde.ops import normalization, reduction, scan
+from retrograde.ops import normalization, random_state, reduction, scan
 from retrograde.ops import random_numbers as rn
 from retrograde.ops.casting import identity, zeros_like
 from retrograde.ops.indexing import argsort, gather
@@ -40,7 +40,18 @@ def _sizes(shape):
 
 def _sample(primitive, seed, shape, dtype):
     attrs = {"shape": _sizes(shape), "dtype": numpy_dtype(dtype)}
-    return apply(primitive, (draw_seed(seed),), attrs)
+    return apply(primitive, (_next_seed(seed),), attrs)
+
+
+def _next_seed(seed):
+    """The state to draw from. It is another one in each replica, unless the program states it."""
+    drawn, replica = draw_seed(seed), random_state.replica()
+    if not replica or not (seed is None or isinstance(seed, SeedGenerator)):
+        return drawn
+    return drawn + convert_to_tensor([replica * _PER_REPLICA % (1 << 32), 0], drawn.dtype.name)
+
+
+_PER_REPLICA = 0x3C6EF372  # far from the seeds that programs state
 
 
 def _scale(unit, factor, shift):
@@ -77,7 +88,7 @@ def randint(shape, minval, maxval, dtype="int32", seed=None):
     """Samples integers uniformly from [minval, maxval)."""
     bounds = (cast(v, "int64") for v in (minval, maxval))
     attrs = {"shape": _sizes(shape), "dtype": numpy_dtype(dtype)}
-    return apply(rn.random_integers, (draw_seed(seed), *bounds), attrs)
+    return apply(rn.random_integers, (_next_seed(seed), *bounds), attrs)
 
 
 def categorical(logits, num_samples, dtype="int64", seed=None):
@@ -125,7 +136,7 @@ def shuffle(x, axis=0, seed=None):
 
 def gamma(shape, alpha, dtype=None, seed=None):
     """Samples from gamma distributions. Implicit reparameterization gradients flow to `alpha`."""
-    return _gamma(draw_seed(seed), _sizes(shape), alpha, dtype or floatx())
+    return _gamma(_next_seed(seed), _sizes(shape), alpha, dtype or floatx())
 
 
 def _gamma(seed, shape, alpha, dtype):
@@ -140,7 +151,7 @@ def binomial(shape, counts, probabilities, dtype=None, seed=None):
     """Samples from binomial distributions."""
     parameters = (convert_to_tensor(v, "float64") for v in (counts, probabilities))
     attrs = {"shape": _sizes(shape), "dtype": numpy_dtype(dtype or floatx())}
-    return apply(rn.random_binomial, (draw_seed(seed), *parameters), attrs)
+    return apply(rn.random_binomial, (_next_seed(seed), *parameters), attrs)
 
 
 _SEED_OFFSET = 1 << 30  # far from the seeds drawn before or after
@@ -149,7 +160,7 @@ _SEED_OFFSET = 1 << 30  # far from the seeds drawn before or after
 def beta(shape, alpha, beta, dtype=None, seed=None):
     """Samples from beta distributions, as the ratio `g1 / (g1 + g2)` of two gamma samples."""
     dtype, shape = dtype or floatx(), _sizes(shape)
-    seed = draw_seed(seed)
+    seed = _next_seed(seed)
     wide = "float64" if dtype == "float64" else "float32"
     first = _gamma(seed, shape, alpha, wide)
     second = _gamma(seed + convert_to_tensor([0, _SEED_OFFSET], seed.dtype.name), shape, beta, wide)

@@ -5,7 +5,23 @@ from keras.src.backend.common import KerasVariable, global_state
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable as RetrogradeVariable
+from retrograde.core.variable import VariableAggregation, VariableSynchronization
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
+
+_AGGREGATIONS = {
+    None: VariableAggregation.NONE,
+    "none": VariableAggregation.NONE,
+    "sum": VariableAggregation.SUM,
+    "mean": VariableAggregation.MEAN,
+    "only_first_replica": VariableAggregation.ONLY_FIRST_REPLICA,
+}
+_SYNCHRONIZATIONS = {
+    None: VariableSynchronization.NONE,
+    "auto": VariableSynchronization.AUTO,
+    "none": VariableSynchronization.NONE,
+    "on_write": VariableSynchronization.ON_WRITE,
+    "on_read": VariableSynchronization.ON_READ,
+}
 
 
 class Variable(KerasVariable):
@@ -18,7 +34,13 @@ class Variable(KerasVariable):
             self._value = value
         else:
             value = convert_to_tensor(value, self._dtype)
-            self._value = RetrogradeVariable(value, trainable=self._trainable, name=self._name)
+            self._value = RetrogradeVariable(
+                value,
+                trainable=self._trainable,
+                name=self._name,
+                aggregation=_AGGREGATIONS[self._aggregation],
+                synchronization=_SYNCHRONIZATIONS[self._synchronization],
+            )
 
     def _convert_to_tensor(self, value, dtype=None):
         return convert_to_tensor(value, dtype)

@@ -1,4 +1,4 @@
-"""Reduction of per-example losses to one number. There is always one replica."""
+"""Reduction of per-example losses to one number, for one or more replicas."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
+from retrograde.distribute.context import context
 from retrograde.math._inputs import dtype_name
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction
@@ -23,8 +24,8 @@ def compute_average_loss(
 ) -> Tensor:
     """Sums `per_example_loss`, weighted by `sample_weight`, and divides by the batch size.
 
-    The batch size is the number of rows unless `global_batch_size` is given. A weight may apply to
-    a whole row of losses.
+    The batch size is the number of rows, times the number of replicas, unless `global_batch_size`
+    is given. A weight may apply to a whole row of losses.
 
     >>> tf.nn.compute_average_loss([1.0, 2.0], sample_weight=[1.0, 3.0]).numpy()
     np.float32(3.5)
@@ -37,7 +38,9 @@ def compute_average_loss(
     dtype = losses._spec.dtype
     if sample_weight is not None:
         losses = losses * _match_rank(to_dtype(as_tensor(sample_weight), dtype), losses)
-    size = losses._spec.shape[0] if global_batch_size is None else global_batch_size
+    size = global_batch_size
+    if size is None:
+        size = losses._spec.shape[0] * _num_replicas("compute_average_loss")
     return apply(ar.divide_no_nan, (_sum(losses), to_dtype(_batch_size(size), dtype)))
 
 
@@ -77,7 +80,20 @@ def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     >>> tf.nn.scale_regularization_loss([1.0, 2.0]).numpy()
     np.float32(3.0)
     """
-    return _sum(_as_floats(regularization_loss))
+    total, count = _sum(_as_floats(regularization_loss)), _num_replicas("scale_regularization_loss")
+    return total if count == 1 else total / count
+
+
+def _num_replicas(name: str) -> int:
+    """Returns the number of replicas of the strategy of this thread."""
+    strategy = context.strategy
+    count = 1 if strategy is None else strategy.num_replicas_in_sync
+    if count > 1 and not context.in_replica:
+        raise RuntimeError(
+            f"You are calling `{name}` in cross replica context, while it was expected to be "
+            "called in replica context."
+        )
+    return count
 
 
 def _as_floats(value: Any) -> Tensor:

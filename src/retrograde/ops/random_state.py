@@ -77,6 +77,7 @@ class _Thread(threading.local):
     epoch: object = None
     state: State
     replayed: State | None = None
+    replica: int = 0
 
 
 _global = _Global()
@@ -88,6 +89,17 @@ def set_seed(seed: int | None) -> None:
     with _global.lock:
         _global.restart(seed)
         _join()
+
+
+def entropy() -> np.uint64:
+    """Returns the number that random numbers follow from while no seed is set."""
+    return np.uint64(_global.entropy)
+
+
+def share_entropy(number: int) -> None:
+    """Makes `number` the number that random numbers follow from while no seed is set."""
+    with _global.lock:
+        _global.entropy = number
 
 
 def _join() -> None:
@@ -137,13 +149,15 @@ if hasattr(os, "register_at_fork"):
 
 def draw_key(seed: int | None = None) -> Draw:
     """The key and counter of the next draw. Draws with a `seed` of their own count apart."""
+    replica = _thread.replica
     if thread.recorders.tracer is None:
-        return _next(seed)
-    words = call_host(_drawing(_next, seed))
+        return _next_in_replica((replica, seed)) if replica else _next(seed)
+    drawing = _drawing(_next_in_replica, (replica, seed)) if replica else _drawing(_next, seed)
+    words = call_host(drawing)
     return Draw.from_words(words._array)._replace(levels=mapped(), words=words)
 
 
-def _drawing(function: Callable, seed: int | None) -> HostCallback:
+def _drawing(function: Callable, seed: Any) -> HostCallback:
     """What takes the next place of a stream, in each call of a function."""
     description = CallbackDescription("draw", registered_name(function), seed)
     return HostCallback(
@@ -164,6 +178,34 @@ def _next(seed: int | None) -> Draw:
         return Draw((first % _WORD, 0), (count, state.stream), mapped())
     first = _UNSEEDED if state.seed is None else state.seed
     return Draw((first % _WORD, seed % _WORD), (count, state.stream + _WORD // 2), mapped())
+
+
+@register_function
+def _next_in_replica(of: tuple[int, int | None]) -> Draw:
+    """Draws as `_next` does, from the streams of a replica that is not the first."""
+    replica, seed = of
+    draw = _next(seed)
+    count, stream = draw.counter
+    return draw._replace(counter=(count, (stream + (replica << 40)) % _WORD))
+
+
+def replica() -> int:
+    """Returns the number of the replica that this thread draws for."""
+    return _thread.replica
+
+
+@contextlib.contextmanager
+def in_replica(number: int) -> Iterator[None]:
+    """A block in which random numbers differ from those of other replicas.
+
+    The first replica draws as a program without replicas does.
+    """
+    before = _thread.replica
+    _thread.replica = number
+    try:
+        yield
+    finally:
+        _thread.replica = before
 
 
 def state() -> State:

@@ -14,6 +14,7 @@ from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, l
 from retrograde.core.rules import Spec
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
+from retrograde.ops.collectives import logged_call
 from retrograde.program.inline_kernels import NAMES, written_out
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
@@ -128,6 +129,13 @@ class ReplayWriter:
                 f"{host}.f({given})" if call.primitive.pure else f"log.result_of({host}, [{given}])"
             )
             self._lines.append(f"{target} = {asks}" if targets else asks)
+            return
+        if not call.primitive.pure:
+            host = self._writer.name(logged_call(call), call.primitive.name)
+            given = ", ".join(arguments)
+            self._lines.append(
+                f"{target} = {host}.f({given}) if log is None else log.result_of({host}, [{given}])"
+            )
             return
         short = written_out(call, self._specs, arguments)
         if short is not None:

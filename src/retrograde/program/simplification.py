@@ -92,7 +92,8 @@ class Merged:
                 for number, value in zip(call.outputs, values, strict=True):
                     self._add_constant(number, value)
                 return
-        attrs = None if type(call.primitive) is HostCallback else hashable(call.attrs)
+        is_merged = call.primitive.pure and type(call.primitive) is not HostCallback
+        attrs = hashable(call.attrs) if is_merged else None
         if attrs is not None:
             key = (call.primitive.name, call.inputs, attrs)
             before = self._seen.setdefault(key, call.outputs)

@@ -12,6 +12,7 @@ import numpy as np
 
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
+from retrograde.ops import collectives
 from retrograde.ops._callbacks import called_back
 from retrograde.program.device_tensors import device_array, required_jax
 from retrograde.program.donation import Donation
@@ -23,7 +24,7 @@ from retrograde.values.thresholds import INLINED as _SMALL
 
 
 def can_compile(program: Program) -> str | None:
-    """Returns the name of the host callback that prevents compilation, if there is one."""
+    """Returns the name of the call that prevents compilation, if there is one."""
     on_host = set(range(len(program.specs)))
     for entry in program.steps:
         if type(entry) is Write:
@@ -31,6 +32,8 @@ def can_compile(program: Program) -> str | None:
         if type(entry) is not Call:
             continue
         if type(entry.primitive) is not HostCallback:
+            if not entry.primitive.pure and collectives.current_group().size > 1:
+                return entry.primitive.name
             on_host.difference_update(entry.outputs)
         elif not on_host.issuperset(entry.inputs):
             numeric = all(program.specs[n].dtype.kind != "O" for n in entry.outputs)

@@ -1,3 +1,4 @@
+from retrograde.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from retrograde.train import experimental as experimental
 from retrograde.train._state import checkpoints_iterator as checkpoints_iterator
 from retrograde.train._state import get_checkpoint_state as get_checkpoint_state

@@ -1,0 +1,104 @@
+"""Sums, means and concatenations over replicas, of structures of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.apply import apply
+from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.tensor import Tensor
+from retrograde.distribute.reduction import ReduceOp
+from retrograde.ops import arithmetic as ar
+from retrograde.ops import collectives
+from retrograde.ops.conversion import as_tensor
+from retrograde.values import dtypes, nest
+
+BUCKET_BYTES = 4 << 20  # large enough that latency does not count
+
+
+def all_reduce(op: ReduceOp, value: Any, bytes_per_pack: int = 0) -> Any:
+    """Returns the sum or mean over all replicas of each tensor in a structure.
+
+    Tensors are sent in buckets. `IndexedSlices` stay sparse: the rows of all replicas are
+    concatenated.
+    """
+    if collectives.current_group().size == 1 and not collectives.in_spmd_program():
+        return value
+    leaves = list(nest.leaves(value))
+    found: list[Any] = list(leaves)
+    places = []
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, IndexedSlices):
+            found[i] = _all_rows(op, leaf)
+        elif leaf is not None:
+            places.append(i)
+    tensors = [as_tensor(leaves[i]) for i in places]
+    for i, y in zip(places, reduced(op, tensors, bytes_per_pack), strict=True):
+        found[i] = y
+    return nest.packed(value, iter(found))
+
+
+def reduced(op: ReduceOp, tensors: Sequence[Tensor], bytes_per_pack: int = 0) -> list[Tensor]:
+    """Returns the sum or mean over all replicas of each tensor: one collective for each bucket."""
+    found: list[Any] = [None] * len(tensors)
+    for bucket in buckets(tensors, bytes_per_pack or BUCKET_BYTES):
+        sums = apply(collectives.all_reduce, tuple([tensors[i] for i in bucket]))
+        for i, y in zip(bucket, sums, strict=True):
+            found[i] = y if op is ReduceOp.SUM else mean_of(y)
+    return found
+
+
+def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[list[int]]:
+    """Returns the places of tensors of one dtype that fit into a bucket of `size` bytes.
+
+    Tensors come in their order. A tensor that is larger has a bucket of its own.
+    """
+    specs = [x._spec for x in tensors]
+    for dtype in dict.fromkeys(spec.dtype for spec in specs):
+        bucket: list[int] = []
+        used = 0
+        for i, spec in enumerate(specs):
+            if spec.dtype != dtype:
+                continue
+            nbytes = spec.size * dtype.itemsize
+            if bucket and used + nbytes > size:
+                yield bucket
+                bucket, used = [], 0
+            bucket.append(i)
+            used += nbytes
+        if bucket:
+            yield bucket
+
+
+def mean_of(total: Tensor) -> Tensor:
+    """Returns a sum over all replicas divided by their number."""
+    dtype = total._spec.dtype
+    count = Tensor(np.array(collectives.num_replicas(), dtype)[()])
+    if dtype in dtypes.INEXACT:
+        return apply(ar.divide, (total, count))
+    return apply(ar.floor_divide, (total, count))
+
+
+def _all_rows(op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
+    values = as_tensor(slices.values)
+    values, indices = (all_gather(x, 0) for x in (values, as_tensor(slices.indices)))
+    return IndexedSlices(
+        values if op is ReduceOp.SUM else mean_of(values), indices, slices.dense_shape
+    )
+
+
+def all_gather(value: Any, axis: int) -> Any:
+    """Returns the tensors of all replicas, concatenated along `axis`."""
+    x = as_tensor(value)
+    if collectives.current_group().size == 1 and not collectives.in_spmd_program():
+        return x
+    return apply(collectives.all_gather, (x,), {"axis": axis % max(x.ndim, 1)})
+
+
+def from_first(value: Any) -> Tensor:
+    """Returns the tensor of the first replica."""
+    (y,) = apply(collectives.from_first, (as_tensor(value),))
+    return y

@@ -1,0 +1,25 @@
+"""tf.distribute.experimental: options of collectives."""
+
+from __future__ import annotations
+
+from retrograde._api.lazy import from_all
+from retrograde.distribute.input import ValueContext
+from retrograde.distribute.multi_worker import MultiWorkerMirroredStrategy
+from retrograde.distribute.reduction import (
+    CollectiveHints,
+    CommunicationImplementation,
+    CommunicationOptions,
+)
+
+__all__ = [
+    "CollectiveCommunication",
+    "CollectiveHints",
+    "CommunicationImplementation",
+    "CommunicationOptions",
+    "MultiWorkerMirroredStrategy",
+    "ValueContext",
+]
+
+CollectiveCommunication = CommunicationImplementation
+
+__getattr__, __dir__ = from_all(__name__)

@@ -1,0 +1,108 @@
+"""Failures of other workers, and how a worker ends without keeping the others waiting."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from retrograde.values.errors import UnavailableError
+
+
+class WorkerLostError(UnavailableError):
+    """Another worker ended, stopped or ran a different program, so a collective cannot finish.
+
+    The workers of a strategy fail together: restart all of them from the last checkpoint.
+    `retrograde launch --max-restarts` does that.
+    """
+
+
+# Texts in the errors that JAX, XLA and gloo raise if a collective fails. `np.asarray` raises them
+# as a ValueError, a jitted function as a JaxRuntimeError.
+_TEXTS = (
+    "Gloo",
+    "gloo",
+    "coordination service",
+    "CoordinationService",
+    "DEADLINE_EXCEEDED",
+    "UNAVAILABLE",
+    "Connection reset by peer",
+    "Connection closed by peer",
+    "NCCL",
+)
+
+
+def is_worker_loss(error: BaseException) -> bool:
+    """Whether `error` says that a collective failed because of another worker."""
+    if not isinstance(error, (RuntimeError, ValueError)):
+        return False
+    text = str(error)
+    return any(part in text for part in _TEXTS)
+
+
+def within(seconds: float, f: Callable[[], Any]) -> Any:
+    """Returns `f()`, or `None` if it fails or takes longer, as calls of a dead coordinator do."""
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append(f())
+        except Exception:
+            return
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return found[0] if found else None
+
+
+def delay_abort() -> None:
+    """Gives the main thread six seconds to report an error before XLA ends the process.
+
+    If the coordinator dies, a thread of XLA calls `abort()` at once, often before Python sees the
+    error of the collective. As the handler of SIGABRT, the C function `sleep` is called with the
+    number of the signal, 6; afterwards the process ends as before.
+    """
+    if sys.platform != "linux":
+        return
+    library = ctypes.CDLL(None)
+    library.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+    library.signal(signal.SIGABRT, ctypes.cast(library.sleep, ctypes.c_void_p))
+
+
+def end_on_exceptions(report: Callable[[str], Any]) -> None:
+    """Ends the process at once after an uncaught exception, with exit code 1.
+
+    Otherwise it would wait for the other workers, which wait for it. `report` gets one line that
+    describes the exception.
+    """
+    show = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        try:
+            show(kind, error, trace)
+            report(traceback.format_exception_only(kind, error)[-1].strip())
+        finally:
+            _flush()
+            os._exit(130 if issubclass(kind, KeyboardInterrupt) else 1)
+
+    def thread_hook(arguments: Any) -> None:
+        """Reports an exception in a thread; the main thread decides what becomes of it."""
+        report(f"{arguments.exc_type.__name__} in thread {arguments.thread}")
+        show_in_thread(arguments)
+
+    show_in_thread = threading.excepthook
+    sys.excepthook = hook
+    threading.excepthook = thread_hook
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()

@@ -1,0 +1,410 @@
+"""The process group: workers that exchange values through JAX's collectives.
+
+Each process is one replica. `jax.distributed` connects the processes; the first one runs its
+coordinator. A collective sends one host buffer through a jitted program over a mesh that has one
+device of each process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograde.distribute.failures import (
+    WorkerLostError,
+    delay_abort,
+    end_on_exceptions,
+    is_worker_loss,
+    within,
+)
+from retrograde.ops import random_state
+from retrograde.ops.collectives import Group, current_group, set_process_group
+from retrograde.program.device_tensors import required_jax
+from retrograde.values.source_location import caller_location
+
+AXIS = "replica"
+_PATIENCE = 2.0  # seconds to ask a coordinator that may be gone
+
+
+class Timeouts(NamedTuple):
+    """Seconds that a worker waits for others. Environment variables override them."""
+
+    start: int = 300  # until all workers are connected
+    heartbeat: int = 30
+    collective: int = 300  # more than the workers differ in the time of their first compilations
+    shutdown: int = 15
+
+    @classmethod
+    def from_environment(cls, **options: float | None) -> Timeouts:
+        """Returns the defaults, then `options`, then RETROGRADE_START_TIMEOUT and the like."""
+        found = {name: value for name, value in options.items() if value is not None}
+        for name in cls._fields:
+            text = os.environ.get(f"RETROGRADE_{name.upper()}_TIMEOUT")
+            if text:
+                found[name] = float(text)
+        return cls(**{name: max(1, round(value)) for name, value in found.items()})
+
+
+class Worker(NamedTuple):
+    """This process in a cluster: its rank, the number of processes, and the coordinator."""
+
+    rank: int
+    size: int
+    coordinator: str
+
+
+class ProcessGroup(Group):
+    """The processes of a cluster, connected by `jax.distributed`."""
+
+    def __init__(self, jax: Any, timeouts: Timeouts) -> None:
+        self.rank, self.size = jax.process_index(), jax.process_count()
+        self.timeouts = timeouts
+        self.collectives = 0  # that this worker has begun
+        self.bytes = 0  # that it has passed to them
+        self._jax = jax
+        devices: dict[int, Any] = {}
+        for device in jax.devices():
+            devices.setdefault(device.process_index, device)
+        self._device = devices[self.rank]
+        self.mesh = jax.sharding.Mesh([devices[i] for i in range(self.size)], (AXIS,))
+        self._known: set[tuple] = set()  # signatures of collectives that all workers have run
+        self._agreements = 0
+        self._present = ""  # the collective that is running
+
+    # Collectives
+
+    def all_reduce(self, arrays: Sequence[Any]) -> tuple:
+        """Returns the sum of each array over all workers. Arrays of one dtype share a buffer."""
+        arrays = [np.asarray(x) for x in arrays]
+        found: list[Any] = [None] * len(arrays)
+        for dtype in dict.fromkeys(x.dtype for x in arrays):
+            places = [i for i, x in enumerate(arrays) if x.dtype == dtype]
+            parts = [arrays[i] for i in places]
+            total = self._sum(_packed(parts), tuple([x.shape for x in parts]))
+            for i, part in zip(places, _unpacked(total, parts), strict=True):
+                found[i] = part
+        return tuple(found)
+
+    def _sum(self, buffer: np.ndarray, shapes: tuple) -> np.ndarray:
+        if buffer.dtype.kind == "b":  # the sum of booleans is their disjunction, as NumPy's is
+            return self._sum(buffer.astype(np.int32), shapes).astype(bool)
+        return self._run("all_reduce", buffer, shapes, _reduced)
+
+    def all_gather(self, array: Any, axis: int) -> Any:
+        """Returns the arrays of all workers along `axis`; only its length may differ."""
+        array = np.asarray(array)
+        lengths = self.gather_integers(array.shape[axis])
+        rows = np.moveaxis(array, axis, 0)
+        padded = np.zeros((max(lengths), *rows.shape[1:]), array.dtype)
+        padded[: len(rows)] = rows
+        gathered = self._gather(padded, "all_gather")
+        parts = [part[:n] for part, n in zip(gathered, lengths, strict=True)]
+        return np.moveaxis(np.concatenate(parts), 0, axis)
+
+    def gather_integers(self, *values: int) -> list:
+        """Returns the integers of all workers: of each one, or a tuple if there are several."""
+        found = self._gather(np.array(values, np.int32), "gather_integers").tolist()
+        return [row[0] if len(values) == 1 else tuple(row) for row in found]
+
+    def _gather(self, array: np.ndarray, name: str) -> np.ndarray:
+        """Returns the arrays of all workers, which have one shape, stacked."""
+        buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        made = self._run(name, buffer, (array.shape, array.dtype.str), _gathered)
+        return made.reshape(-1).view(array.dtype).reshape(self.size, *array.shape)
+
+    def reduce_scatter(self, array: Any, axis: int, size: int) -> Any:
+        """Returns the rows of this worker in the sum of `array`, which has those of all."""
+        lengths = self.gather_integers(size)
+        (total,) = self.all_reduce([array])
+        start = sum(lengths[: self.rank])
+        return np.take(total, range(start, start + size), axis)
+
+    def broadcast(self, arrays: Sequence[Any]) -> tuple:
+        """Returns the arrays of the first worker, bit for bit."""
+        arrays = [np.asarray(x) for x in arrays]
+        parts = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in arrays]
+        buffer = np.concatenate(parts) if parts else np.zeros(0, np.uint8)
+        if self.rank:
+            buffer = np.zeros_like(buffer)
+        signature = tuple([(x.shape, x.dtype.str) for x in arrays])
+        made = self._run("broadcast", buffer, signature, _reduced)
+        found, place = [], 0
+        for x in arrays:
+            part = made[place : place + x.nbytes]
+            array = part.copy().view(x.dtype).reshape(x.shape)
+            found.append(array if x.ndim else array[()])
+            place += x.nbytes
+        return tuple(found)
+
+    def barrier(self) -> None:
+        """Waits until all workers are here."""
+        self.gather_integers(0)
+
+    def _run(self, name: str, buffer: np.ndarray, signature: Any, program: Callable) -> np.ndarray:
+        """Runs a jitted collective on the buffers of all workers."""
+        self.collectives += 1
+        self.bytes += buffer.nbytes
+        if not buffer.size:
+            return np.zeros((self.size, 0) if program is _gathered else 0, buffer.dtype)
+        self._agree_on(name, buffer, signature)
+        jax = self._jax
+        try:
+            with jax.enable_x64(True):
+                local = jax.device_put(buffer[None], self._device)
+                sharding = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(AXIS))
+                whole = jax.make_array_from_single_device_arrays(
+                    (self.size, *buffer.shape), sharding, [local]
+                )
+                return np.asarray(program(self.mesh)(whole))
+        except (RuntimeError, ValueError) as error:
+            if not is_worker_loss(error):
+                raise
+            raise self._lost(error) from error
+
+    # Agreement
+
+    def _agree_on(self, name: str, buffer: np.ndarray, signature: Any) -> None:
+        """Compares a collective with those of the other workers, if it is a new one here.
+
+        XLA ends the process if the sizes differ.
+        """
+        self._present = f"{name} of {buffer.nbytes} bytes"
+        key = (name, buffer.dtype, buffer.shape, signature)
+        if key in self._known:
+            return
+        text = f"{name} of {buffer.dtype}{list(buffer.shape)} in the parts {signature}"
+        self.agree(f"collective {self.collectives}: {text}", f"at {caller_location()}")
+        self._known.add(key)
+
+    def agree(self, text: str, where: str = "") -> None:
+        """Raises a `WorkerLostError` on all workers unless all of them pass the same `text`."""
+        prefix = f"retrograde/agreement/{self._agreements}"
+        self._agreements += 1
+        mine = f"{text}\n{where}"
+        if self.rank:
+            self._set(f"{prefix}/{self.rank}", mine)
+            verdict = self._get(f"{prefix}/verdict", 0, text)
+        else:
+            others = {i: self._get(f"{prefix}/{i}", i, text) for i in range(1, self.size)}
+            different = [i for i, other in others.items() if other.split("\n")[0] != text]
+            verdict = "same"
+            if different:
+                lines = [f"worker 0: {_one_line(mine)}"]
+                lines += [f"worker {i}: {_one_line(others[i])}" for i in different]
+                verdict = "; ".join(lines)
+            self._set(f"{prefix}/verdict", verdict)
+        if verdict != "same":
+            if not self.rank:
+                time.sleep(0.5)  # lets the others read the verdict before this worker ends
+            raise WorkerLostError(None, None, f"Workers do different things. {verdict}.")
+
+    def _set(self, key: str, value: str) -> None:
+        try:
+            self._client.key_value_set(key, value)
+        except RuntimeError as error:
+            raise self._lost(error) from error
+
+    def _get(self, key: str, other: int, text: str) -> str:
+        """Returns a value that worker `other` sets. It may have ended, or do something else."""
+        end = time.monotonic() + self.timeouts.collective
+        while True:
+            try:
+                return self._client.blocking_key_value_get(key, 1000)
+            except RuntimeError as error:
+                if "DEADLINE_EXCEEDED" not in str(error):
+                    raise self._lost(error) from error
+                reason = self._reason(other)
+                if reason or time.monotonic() > end:
+                    reason = reason or f"within {self.timeouts.collective} seconds"
+                    raise WorkerLostError(
+                        None, None, f"Worker {other} did not reach {text}: {reason}."
+                    ) from error
+
+    @property
+    def _client(self) -> Any:
+        from jax._src import distributed
+
+        return distributed.global_state.client
+
+    # Failures
+
+    def _lost(self, error: BaseException) -> WorkerLostError:
+        """Returns the error for a collective that failed."""
+        reasons = [self._reason(i) for i in range(self.size) if i != self.rank]
+        reasons = [reason for reason in reasons if reason] or [
+            f"a worker ended, or did not answer for {self.timeouts.collective} seconds"
+        ]
+        return WorkerLostError(
+            None,
+            None,
+            f"Worker {self.rank} of {self.size} cannot finish {self._present}: "
+            f"{'; '.join(reasons)}. Restart all workers from the last checkpoint. "
+            f"({_one_line(str(error))[:200]})",
+        )
+
+    def _reason(self, other: int) -> str:
+        """Returns what worker `other` said before it ended; empty if it said nothing."""
+        key = f"retrograde/ended/{other}"
+        text = within(_PATIENCE, lambda: self._client.key_value_try_get(key))
+        return f"worker {other} {text}" if text else ""
+
+    def report_end(self, how: str) -> None:
+        """Tells the other workers how this one ends."""
+        key, text = f"retrograde/ended/{self.rank}", _one_line(how)[:500]
+        within(_PATIENCE, lambda: self._client.key_value_set(key, text, allow_overwrite=True))
+
+    def leave(self) -> None:
+        """Ends the work with the other workers. The coordinator stays until all have left.
+
+        The others do not disconnect: the coordinator may be gone before they have, and then XLA
+        would end the process with an error.
+        """
+        set_process_group(Group())
+        self.report_end("ended its program")
+        if self.rank:
+            _keep_connection()
+            return
+        end = time.monotonic() + self.timeouts.shutdown
+        left = set(range(1, self.size))
+        while left and time.monotonic() < end:
+            left = {i for i in left if not self._reason(i)}
+            time.sleep(0.02)
+
+
+def _keep_connection() -> None:
+    """Prevents JAX from disconnecting when Python ends."""
+    from jax._src import distributed
+
+    client = distributed.global_state.client
+    distributed.global_state.client = None
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))  # its destructor would disconnect
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _packed(parts: list[np.ndarray]) -> np.ndarray:
+    if len(parts) == 1:
+        return np.ascontiguousarray(parts[0]).reshape(-1)
+    return np.concatenate([x.reshape(-1) for x in parts])
+
+
+def _unpacked(total: np.ndarray, parts: list[np.ndarray]) -> list:
+    found, place = [], 0
+    for x in parts:
+        part = total[place : place + x.size].reshape(x.shape)
+        found.append(part if x.ndim else part[()])
+        place += x.size
+    return found
+
+
+@functools.cache
+def _reduced(mesh: Any) -> Callable:
+    """Returns the jitted sum of buffers, one of each worker."""
+    jax = required_jax()
+    spec = jax.sharding.PartitionSpec
+    return jax.jit(
+        jax.shard_map(
+            lambda x: jax.lax.psum(x, AXIS)[0], mesh=mesh, in_specs=spec(AXIS), out_specs=spec()
+        )
+    )
+
+
+@functools.cache
+def _gathered(mesh: Any) -> Callable:
+    """Returns the jitted stack of buffers, one of each worker."""
+    jax = required_jax()
+    spec = jax.sharding.PartitionSpec
+    return jax.jit(
+        jax.shard_map(
+            lambda x: jax.lax.all_gather(x[0], AXIS),
+            mesh=mesh,
+            in_specs=spec(AXIS),
+            out_specs=spec(),
+            check_vma=False,  # JAX takes the result of all_gather for one that varies
+        )
+    )
+
+
+# Starting
+
+_started: list[ProcessGroup] = []
+
+
+def start(worker: Worker | None, collective_timeout: float | None = None) -> Group:
+    """Connects this process with the other workers, once, and returns their group.
+
+    Without `worker`, JAX finds the cluster: SLURM, Open MPI, Kubernetes and others.
+    """
+    if _started:
+        return _started[0]
+    if worker is not None and worker.size == 1:
+        return current_group()
+    timeouts = Timeouts.from_environment(collective=collective_timeout)
+    jax = required_jax()
+    _set_collective_timeout(timeouts.collective)
+    jax.config.update("jax_enable_recoverability", True)
+    options: dict[str, Any] = {
+        "initialization_timeout": timeouts.start,
+        "heartbeat_timeout_seconds": timeouts.heartbeat,
+        "shutdown_timeout_seconds": timeouts.shutdown,
+    }
+    if worker is not None:
+        options |= {
+            "coordinator_address": worker.coordinator,
+            "num_processes": worker.size,
+            "process_id": worker.rank,
+            "cluster_detection_method": "deactivate",
+        }
+        if not worker.rank:
+            options["coordinator_bind_address"] = (
+                os.environ.get("RETROGRADE_BIND_ADDRESS") or worker.coordinator
+            )
+    try:
+        jax.config.update("jax_num_cpu_devices", 1)
+        jax.distributed.initialize(**options)
+    except RuntimeError as error:
+        raise _not_started(worker, timeouts, error) from error
+    delay_abort()
+    group = ProcessGroup(jax, timeouts)
+    if group.size == 1:
+        return current_group()
+    _started.append(group)
+    set_process_group(group)
+    end_on_exceptions(lambda text: group.report_end(f"raised {text}"))
+    atexit.register(group.leave)  # runs before JAX leaves, which registered before
+    import retrograde
+
+    group.agree(f"retrograde {retrograde.__version__}, jax {jax.__version__}")
+    random_state.share_entropy(int(group.broadcast([random_state.entropy()])[0]))
+    return group
+
+
+def _set_collective_timeout(seconds: int) -> None:
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_cpu_collective_timeout_seconds" not in flags:
+        added = f"--xla_cpu_collective_timeout_seconds={seconds}"
+        os.environ["XLA_FLAGS"] = f"{flags} {added}".strip()
+
+
+def _not_started(worker: Worker | None, timeouts: Timeouts, error: RuntimeError) -> Exception:
+    if "before" in str(error) or "initialized" in str(error).split("\n")[0]:
+        return RuntimeError(
+            "MultiWorkerMirroredStrategy must be created at the beginning of the program, before "
+            f"anything runs on JAX. ({_one_line(str(error))[:200]})"
+        )
+    where = "the cluster" if worker is None else f"the coordinator at {worker.coordinator}"
+    return WorkerLostError(
+        None,
+        None,
+        f"Cannot connect to {where}, or not all workers started within {timeouts.start} seconds. "
+        f"({_one_line(str(error))[:300]})",
+    )

@@ -1,0 +1,84 @@
+"""How the values of replicas are combined: operations, and options of the communication."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from retrograde.values.arguments import shown
+
+
+class ReduceOp(enum.Enum):
+    """How the values of several replicas are combined: by their sum or their mean."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+
+def as_reduce_op(value: Any) -> ReduceOp:
+    """Returns the `ReduceOp` that a program passes, or passes by name."""
+    return ReduceOp(value.upper() if isinstance(value, str) else value)
+
+
+class CommunicationImplementation(enum.Enum):
+    """The libraries that TensorFlow can use for collectives. Accepted; JAX chooses."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CommunicationOptions:
+    """Options of collectives.
+
+    Gradients are sent in buckets of at most `bytes_per_pack` bytes; 0 stands for 4 MB.
+    `timeout_seconds` is how long a collective waits for the other workers.
+    """
+
+    def __init__(
+        self,
+        bytes_per_pack: int = 0,
+        timeout_seconds: float | None = None,
+        implementation: Any = CommunicationImplementation.AUTO,
+    ) -> None:
+        if bytes_per_pack < 0:
+            raise ValueError(
+                f"Argument `bytes_per_pack` must be >= 0. Received: {shown(bytes_per_pack)}."
+            )
+        self.bytes_per_pack = bytes_per_pack
+        self.timeout_seconds = timeout_seconds
+        self.implementation = CommunicationImplementation(
+            getattr(implementation, "value", implementation)
+        )
+
+
+class CollectiveHints(CommunicationOptions):
+    """The older name of `CommunicationOptions`."""
+
+    def __init__(self, bytes_per_pack: int = 0, timeout_seconds: float | None = None) -> None:
+        super().__init__(bytes_per_pack, timeout_seconds)
+
+
+class CrossDeviceOps:
+    """How devices exchange values. Accepted; JAX chooses."""
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """Accepted and ignored, with its arguments."""
+
+    def __init__(self, reduce_to_device: Any = None, accumulation_fn: Any = None) -> None:
+        pass
+
+
+class NcclAllReduce(CrossDeviceOps):
+    """Accepted and ignored, with its argument."""
+
+    def __init__(self, num_packs: int = 1) -> None:
+        pass
+
+
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """Accepted and ignored, with its argument."""
+
+    def __init__(self, num_packs: int = 1) -> None:
+        pass

@@ -1,0 +1,90 @@
+"""Values that replicas have: one for each, or the same for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from retrograde.core.tensor import Tensor
+from retrograde.values import nest
+from retrograde.values.composites import CompositeTensor
+
+
+class DistributedValues(CompositeTensor):
+    """The base of values that the replicas of this process have."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = tuple(values)
+
+    @property
+    def values(self) -> tuple:
+        """The values, in the order of the replicas."""
+        return self._values
+
+    def _components(self) -> tuple:
+        return tuple([leaf for value in self._values for leaf in _tensors(value)])
+
+    def _with_components(self, components: Iterator[Any]) -> DistributedValues:
+        made = []
+        for value in self._values:
+            leaves = nest.leaves(value, expand_composites=True)
+            new = [next(components) if isinstance(x, Tensor) else x for x in leaves]
+            made.append(nest.packed(value, iter(new), expand_composites=True))
+        return type(self)(made)
+
+    def __repr__(self) -> str:
+        lines = [f"  {i}: {value!r}" for i, value in enumerate(self._values)]
+        inner = ",\n".join(lines)
+        return f"{type(self).__name__}:{{\n{inner}\n}}"
+
+
+def _tensors(value: Any) -> list:
+    leaves = nest.leaves(value, expand_composites=True)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+
+class PerReplica(DistributedValues):
+    """A value for each replica."""
+
+
+class Mirrored(DistributedValues):
+    """The same value for all replicas."""
+
+
+def value_of_replica(structure: Any, replica: int) -> Any:
+    """Returns `structure` with the values of one replica in place of those of all."""
+
+    def chosen(leaf: Any) -> Any:
+        return leaf.values[replica] if isinstance(leaf, DistributedValues) else leaf
+
+    return nest.packed(structure, iter([chosen(leaf) for leaf in nest.leaves(structure)]))
+
+
+def of_replicas(structures: Sequence[Any]) -> Any:
+    """Returns one structure with a `PerReplica` for the leaves of several, one of each replica."""
+    first = structures[0]
+    if len(structures) == 1:
+        return first
+    leaves = [list(nest.leaves(structure)) for structure in structures]
+    rows = zip(*leaves, strict=True)
+    return nest.packed(first, iter([_regrouped(row) for row in rows]))
+
+
+def _regrouped(row: tuple) -> Any:
+    if all(value is row[0] for value in row):
+        return row[0]
+    return PerReplica(row)
+
+
+def local_results(value: Any) -> tuple:
+    """Returns the values of the replicas of this process."""
+    return value.values if isinstance(value, DistributedValues) else (value,)
+
+
+def map_local(f: Callable, value: Any) -> Any:
+    """Returns `f` of each local value, distributed as `value` is."""
+    if isinstance(value, DistributedValues):
+        return type(value)([f(x) for x in value.values])
+    return f(value)

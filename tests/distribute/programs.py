@@ -1,0 +1,177 @@
+"""Programs that workers run in tests. Each returns plain data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import retrograde as tf
+
+
+def semantics():
+    """Everything that a program can observe of two replicas without training."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    found = {"replicas": strategy.num_replicas_in_sync}
+    rank = strategy.cluster_resolver.task_id
+    with strategy.scope():
+        found["initial"] = tf.Variable(float(rank + 5)).numpy().item()
+        found["drawn in scope"] = tf.random.normal([2]).numpy().tolist()
+        plain = tf.Variable(1.0)
+        aggregated = {
+            name: tf.Variable(1.0, aggregation=getattr(tf.VariableAggregation, name))
+            for name in ("SUM", "MEAN", "ONLY_FIRST_REPLICA")
+        }
+        on_read = {
+            name: tf.Variable(
+                1.0,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=getattr(tf.VariableAggregation, name),
+            )
+            for name in ("SUM", "MEAN", "ONLY_FIRST_REPLICA")
+        }
+
+    def replica():
+        context = tf.distribute.get_replica_context()
+        r = float(context.replica_id_in_sync_group)
+        plain.assign(r + 1)
+        seen = {"id": r, "count": context.num_replicas_in_sync, "plain": plain.numpy().item()}
+        for name, v in aggregated.items():
+            v.assign(r + 1)
+            v.assign_add(tf.constant(r + 1))
+            seen[f"mirrored {name}"] = v.numpy().item()
+        for name, v in on_read.items():
+            v.assign(r + 1)
+            v.assign_add(r + 1)
+            seen[f"on read {name}"] = v.numpy().item()
+        seen["drawn"] = tf.random.normal([2]).numpy().tolist()
+        seen["created"] = tf.Variable(r + 3).numpy().item()
+        seen["loss"] = tf.nn.compute_average_loss([1.0, 2.0]).numpy().item()
+        seen["regularization"] = tf.nn.scale_regularization_loss([1.0, 2.0]).numpy().item()
+        x = tf.constant([1.0, 2.0]) * (r + 1)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            total, mean = context.all_reduce("SUM", x), context.all_reduce("MEAN", x)
+            rows = context.all_gather(x, axis=0)
+            losses = [tf.reduce_sum(y * y * (r + 1)) for y in (total, mean, rows)]
+        seen["gradients"] = [tape.gradient(loss, x).numpy().tolist() for loss in losses]
+        seen["structure"] = [
+            y.numpy().item() for y in context.all_reduce("SUM", [tf.constant(r), 2 * r + 1])
+        ]
+        sparse = tf.IndexedSlices(tf.constant([[r + 1]]), tf.constant([int(r)]), [3, 1])
+        both = context.all_reduce("SUM", sparse)
+        seen["sparse"] = type(both).__name__, tf.convert_to_tensor(both).numpy().ravel().tolist()
+        seen["merged"] = context.merge_call(
+            lambda s, y: s.reduce("SUM", y, axis=None), args=(tf.constant(r + 1),)
+        ).numpy().item()  # fmt: skip
+        seen["uneven"] = tf.range(1.0, 2.0 + 2 * r)
+        seen["value"] = tf.constant(r + 1)
+        return seen
+
+    seen = strategy.run(replica)
+    uneven, value = seen.pop("uneven"), seen.pop("value")
+    found |= seen
+    with strategy.scope():
+        found["across"] = {name: v.numpy().item() for name, v in on_read.items()}
+        on_read["SUM"].assign(8.0)
+        found["assigned"] = on_read["SUM"].numpy().item()
+        found["refused"] = _message(lambda: on_read["SUM"].assign_add(1.0))
+    found["share"] = strategy.run(lambda: on_read["SUM"].numpy().item())
+    found["reduced"] = [
+        strategy.reduce("SUM", value, axis=None).numpy().item(),
+        strategy.reduce("MEAN", value, axis=None).numpy().item(),
+        strategy.reduce("SUM", uneven, axis=0).numpy().item(),
+        strategy.reduce("MEAN", uneven, axis=0).numpy().item(),
+    ]
+    found["gathered"] = strategy.gather(uneven, axis=0).numpy().tolist()
+    found["cross replica"] = _message(lambda: _in_scope(strategy, tf.nn.compute_average_loss))
+    strategy.check_in_sync(list(aggregated.values()))
+    found["drifted"] = _message(strategy.check_in_sync)
+    found["shares"] = {
+        f"{n} by {size}": [
+            x.numpy().tolist()
+            for x in strategy.experimental_distribute_dataset(tf.data.Dataset.range(n).batch(size))
+        ]
+        for n, size in [(10, 4), (9, 4), (7, 3), (5, 4)]
+    }
+    shuffled = tf.data.Dataset.range(8).shuffle(8).batch(4)
+    dataset = strategy.experimental_distribute_dataset(shuffled)
+    found["shuffled"] = [x for batch in dataset for x in batch.numpy().tolist()]
+    found["from function"] = [
+        x.numpy().tolist()
+        for x in strategy.distribute_datasets_from_function(
+            lambda context: tf.data.Dataset.range(5).shard(2, context.input_pipeline_id).batch(2)
+        )
+    ]
+    with tf.GradientTape() as tape:
+        y = plain * float(rank + 1)
+    tape = tf.distribute.DistributedGradientTape(tape)
+    found["averaged gradient"] = tape.gradient(y, plain).numpy().item()
+    return found
+
+
+def _message(f):
+    try:
+        f()
+    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+def _in_scope(strategy, f):
+    with strategy.scope():
+        f([1.0])
+
+
+def data(rows=48, features=6, dtype="float32"):
+    """Inputs and targets of a regression."""
+    random = np.random.default_rng(3)
+    x = random.normal(size=(rows, features)).astype(dtype)
+    return x, (np.sin(x).sum(1, keepdims=True) + 0.1).astype(dtype)
+
+
+def training(mode, dtype="float32", steps=50, batch=8, rows=44, bytes_per_pack=0):
+    """Trains an MLP with momentum, and returns its weights, losses and number of collectives."""
+    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=bytes_per_pack)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    x, y = data(rows, dtype=dtype)
+    random = np.random.default_rng(5)
+    with strategy.scope():
+        weights = [
+            tf.Variable(random.normal(size=shape).astype(dtype) * 0.3)
+            for shape in [(6, 16), (16,), (16, 16), (16,), (16, 1), (1,)]
+        ]
+        optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9)
+
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            h = tf.tanh(x @ weights[0] + weights[1])
+            h = tf.tanh(h @ weights[2] + weights[3])
+            errors = tf.reduce_sum((h @ weights[4] + weights[5] - y) ** 2, axis=1)
+            loss = tf.nn.compute_average_loss(errors, global_batch_size=batch)
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    def distributed(x, y):
+        return strategy.reduce("SUM", strategy.run(step, args=(x, y)), axis=None)
+
+    if mode != "eager":
+        distributed = tf.function(distributed, jit_compile=mode == "xla")
+    dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch).repeat()
+    batches = iter(strategy.experimental_distribute_dataset(dataset))
+    losses = [float(distributed(*next(batches))) for _ in range(3)]
+    before = getattr(strategy._group, "collectives", 0)
+    losses += [float(distributed(*next(batches))) for _ in range(steps - 3)]
+    count = getattr(strategy._group, "collectives", 0) - before
+    strategy.check_in_sync()
+    return {
+        "weights": [w.numpy() for w in weights],
+        "losses": losses,
+        "collectives per step": count / (steps - 3),
+    }
+
+
+def all_trainings():
+    """Trains in all modes and dtypes, in one process each."""
+    modes = ("eager", "replayed", "xla")
+    return {
+        (mode, dtype): training(mode, dtype) for dtype in ("float32", "float64") for mode in modes
+    }

@@ -1,0 +1,19 @@
+"""Collectives with one replica. tests/distribute has those with several."""
+
+from __future__ import annotations
+
+from tests.ops.cases._table import between, case, complexes, integers
+
+for label, x in [
+    ("one", [between(-1, 1, 2, 3)]),
+    ("two", [between(-1, 1, 2), between(-1, 1)]),
+    ("empty", [between(-1, 1, 0, 3)]),
+    ("complex", [complexes(2, 2)]),
+]:
+    case("all_reduce", x, label, lambda *xs: xs)
+case("from_first", [between(-1, 1, 2, 3), integers(0, 9, 2)], "two", lambda *xs: xs)
+for axis in (0, 1):
+    x = between(-1, 1, 2, 3)
+    case("all_gather", x, f"axis {axis}", lambda x, **_: x, attrs={"axis": axis})
+    case("reduce_scatter", x, f"axis {axis}", lambda x, **_: x,
+         attrs={"axis": axis, "size": x.shape[axis]})  # fmt: skip
