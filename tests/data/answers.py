@@ -1,11 +1,12 @@
-"""Calls, written as expressions, and what TensorFlow answered to them.
+"""Evaluates expressions and compares the results with those recorded from TensorFlow.
 
-A file of answers maps each expression to its answer. To add a call, add its expression with the
-answer `null`, and run this file with a Python that has TensorFlow:
+Each `*_answers.json` file maps expressions to TensorFlow's results. To add an expression, add it
+with the result `null` and run this file with TensorFlow installed:
 
     python tests/data/answers.py tests/data/array_answers.json
 
-The answers in `numpy_behaviour_answers.json` are those after `experimental_enable_numpy_behavior`.
+The results in `numpy_behavior_answers.json` are recorded after
+`experimental_enable_numpy_behavior`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 
 def answer(expression: str, tf: Any) -> Any:
-    """What `expression` gives with the library `tf`, as plain data; of an error, its class."""
+    """Evaluates `expression` with the library `tf`. Returns JSON data or the error class."""
 
     def grad(f, *xs):
         xs = [tf.constant(x) for x in xs]
@@ -29,12 +30,18 @@ def answer(expression: str, tf: Any) -> Any:
             y = f(*xs)
         return [y, tape.gradient(y, xs)]
 
-    def whole(*shape):
-        """Small whole numbers, in no obvious order."""
+    def integers(*shape):
+        """Returns small integers in irregular order, as float32."""
         return (np.arange(math.prod(shape)) * 5 % 7 - 3.0).reshape(shape).astype(np.float32)
 
     try:
-        known = {"tf": tf, "tnp": tf.experimental.numpy, "np": np, "grad": grad, "whole": whole}
+        known = {
+            "tf": tf,
+            "tnp": tf.experimental.numpy,
+            "np": np,
+            "grad": grad,
+            "integers": integers,
+        }
         return _plain(eval(expression, known), tf)
     except Exception as error:
         return {"error": type(error).__name__}
@@ -71,7 +78,7 @@ def _plain(x: Any, tf: Any) -> Any:
 
 
 def _numbers(x: Any) -> Any:
-    """Lists of what JSON can hold: no complex numbers, no bytes, nothing infinite."""
+    """Converts complex numbers, bytes and non-finite numbers in lists to JSON data."""
     if isinstance(x, list):
         return [_numbers(v) for v in x]
     if isinstance(x, complex):
@@ -82,7 +89,7 @@ def _numbers(x: Any) -> Any:
 
 
 def same(actual: Any, expected: Any) -> bool:
-    """Whether two answers agree; floats to the precision of float32."""
+    """Returns whether two results agree. Floats are compared with a tolerance for float32."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return actual.keys() == expected.keys() and all(
             same(actual[key], expected[key]) for key in expected
@@ -95,7 +102,7 @@ def same(actual: Any, expected: Any) -> bool:
 
 
 def write(path: pathlib.Path, answers: dict[str, Any]) -> None:
-    """One line for each call."""
+    """Writes a file of answers with one line for each expression."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in answers.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
@@ -104,6 +111,6 @@ if __name__ == "__main__":
     import tensorflow
 
     path = pathlib.Path(sys.argv[1])
-    if path.name == "numpy_behaviour_answers.json":
+    if path.name == "numpy_behavior_answers.json":
         tensorflow.experimental.numpy.experimental_enable_numpy_behavior()
     write(path, {e: answer(e, tensorflow) for e in json.loads(path.read_text())})

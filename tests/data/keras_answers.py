@@ -1,7 +1,7 @@
-"""Calls of Keras functions, written as expressions, and what Keras on JAX answered to them.
+"""Evaluates Keras expressions and compares the results with those recorded from Keras on JAX.
 
-`keras_answers.json` maps each expression to its answer. To add a call, add its expression with the
-answer `null`, and run this file with a Python that has Keras and JAX:
+`keras_answers.json` maps expressions to the results of Keras on JAX. To add an expression, add it
+with the result `null` and run this file with Keras and JAX installed:
 
     KERAS_BACKEND=jax python tests/data/keras_answers.py
 """
@@ -20,23 +20,23 @@ PATH = pathlib.Path(__file__).with_name("keras_answers.json")
 
 
 def answer(expression: str, keras: Any, gradients: Callable) -> Any:
-    """What `expression` gives on Keras's backend, as plain data; of an error, its class.
+    """Evaluates `expression`. Returns JSON data, or the class of the error.
 
-    `gradients(f, xs)` returns `f(*xs)`, and the gradients of its sum by all of `xs`.
+    `gradients(f, xs)` returns `f(*xs)` and the gradients of its sum with respect to `xs`.
     """
     ops = keras.ops
 
     def spread(low, high, *shape):
-        """Numbers between two others, none of them twice, in no obvious order."""
+        """Returns distinct numbers between `low` and `high` in irregular order."""
         n = math.prod(shape)
-        places = np.arange(n) * 7 % n if n % 7 else np.arange(n) * 5 % n
-        return (low + (high - low) * (places + 0.5) / n).reshape(shape).astype(np.float32)
+        order = np.arange(n) * 7 % n if n % 7 else np.arange(n) * 5 % n
+        return (low + (high - low) * (order + 0.5) / n).reshape(shape).astype(np.float32)
 
     def grad(f, *xs):
         return gradients(f, [ops.convert_to_tensor(x) for x in xs])
 
-    def kind(x):
-        return [kind(v) for v in x] if isinstance(x, list | tuple) else str(_dtype(x))
+    def dtype_of(x):
+        return [dtype_of(v) for v in x] if isinstance(x, list | tuple) else str(_dtype(x))
 
     def t(values, dtype):
         return ops.cast(ops.convert_to_tensor(values), dtype)
@@ -52,7 +52,7 @@ def answer(expression: str, keras: Any, gradients: Callable) -> Any:
             return {"dtype": _dtype(x), "shape": list(array.shape), "value": _numbers(array)}
         return x
 
-    known = {"ops": ops, "np": np, "grad": grad, "kind": kind, "t": t, "spread": spread}
+    known = {"ops": ops, "np": np, "grad": grad, "dtype_of": dtype_of, "t": t, "spread": spread}
     try:
         return plain(eval(expression, known))
     except Exception as error:
@@ -60,7 +60,7 @@ def answer(expression: str, keras: Any, gradients: Callable) -> Any:
 
 
 def _numbers(array: np.ndarray) -> list:
-    """The elements, laid flat, as JSON can hold them."""
+    """Returns the flattened elements as JSON data."""
     flat = array.ravel()
     if array.dtype.kind == "c":
         flat = np.stack([flat.real, flat.imag], -1).ravel()
@@ -70,7 +70,7 @@ def _numbers(array: np.ndarray) -> list:
 
 
 def same(actual: Any, expected: Any, rtol: float = 2e-5) -> bool:
-    """Whether two answers agree; floats to the precision of float32."""
+    """Returns whether two results agree. Floats are compared with a tolerance for float32."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return actual.keys() == expected.keys() and all(
             same(actual[key], expected[key]) for key in expected
@@ -83,12 +83,12 @@ def same(actual: Any, expected: Any, rtol: float = 2e-5) -> bool:
 
 
 def write(answers: dict[str, Any]) -> None:
-    """One line for each call."""
+    """Writes the answers with one line for each expression."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in answers.items()]
     PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def _by_jax(f, xs):
+def _jax_value_and_gradients(f, xs):
     import jax
 
     y, vjp = jax.vjp(f, *xs)
@@ -99,4 +99,4 @@ if __name__ == "__main__":
     import keras
 
     assert keras.backend.backend() == "jax"
-    write({e: answer(e, keras, _by_jax) for e in json.loads(PATH.read_text())})
+    write({e: answer(e, keras, _jax_value_and_gradients) for e in json.loads(PATH.read_text())})

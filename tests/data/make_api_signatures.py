@@ -1,9 +1,9 @@
-"""Makes `api_signatures.json` out of a record of TensorFlow's public callables.
+"""Creates `api_signatures.json` from a JSON file of TensorFlow's public callables.
 
-    python tests/data/make_api_signatures.py RECORD
+    python tests/data/make_api_signatures.py FILE
 
-The record maps namespaces to lists of `{"name": ..., "signature": ...}`, signatures as `inspect`
-prints them. Annotations are dropped: kept are the parameters, each with its default if it has one.
+The file maps namespaces to lists of `{"name": ..., "signature": ...}`, with signatures as printed
+by `inspect`. The result has the names and defaults of parameters, without annotations.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ OPEN, CLOSE = "([{<", ")]}>"
 
 
 def parameters(signature: str) -> list[list[str]]:
-    """`[name]` or `[name, default]` for each parameter of a signature."""
+    """Returns `[name]` or `[name, default]` for each parameter of a signature."""
     return [_parameter(part) for part in _split(_inside(signature), ",") if part]
 
 
 def _inside(signature: str) -> str:
-    """What stands between the outer parentheses."""
+    """Returns the text between the outer parentheses."""
     depth = 0
     for i, c in enumerate(signature):
         depth += (c == "(") - (c == ")")
@@ -31,7 +31,7 @@ def _inside(signature: str) -> str:
 
 
 def _split(text: str, at: str) -> list[str]:
-    """`text` cut at each `at` that is in no brackets."""
+    """Splits `text` at each `at` outside of brackets."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in OPEN) - (c in CLOSE)
@@ -47,9 +47,9 @@ def _parameter(text: str) -> list[str]:
     return [_split(head, ":")[0], *default]
 
 
-def main(record: str) -> None:
-    """Writes the file beside this one, one line for each callable."""
-    namespaces = json.loads(pathlib.Path(record).read_text())["namespaces"]
+def main(path: str) -> None:
+    """Writes `api_signatures.json` with one line for each callable."""
+    namespaces = json.loads(pathlib.Path(path).read_text())["namespaces"]
     lines = {
         entry["name"]: parameters(entry["signature"])
         for entries in namespaces.values()

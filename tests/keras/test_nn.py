@@ -123,7 +123,7 @@ def test_activations_keep_the_dtype_of_floats(name, dtype):
     assert y.dtype == dtype
 
 
-KINKS = {
+NON_DIFFERENTIABLE_POINTS = {
     "relu": ([0.0], [0.0]),
     "relu6": ([0.0, 6.0], [0.0, 0.0]),
     "leaky_relu": ([0.0], [0.2]),
@@ -135,9 +135,9 @@ KINKS = {
 }
 
 
-@pytest.mark.parametrize("name", KINKS)
+@pytest.mark.parametrize("name", NON_DIFFERENTIABLE_POINTS)
 def test_gradients_at_nondifferentiable_points(name):
-    x, expected = KINKS[name]
+    x, expected = NON_DIFFERENTIABLE_POINTS[name]
 
     assert gradient(getattr(ops, name), x)[0].tolist() == pytest.approx(expected)
 

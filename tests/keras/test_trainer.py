@@ -312,7 +312,7 @@ def test_batch_callbacks_run_in_the_training_thread(hook, mode):
     def record(_, batch, logs=None):
         calls.append((batch, type(logs["loss"]), threading.current_thread()))
 
-    callback = type("Listener", (keras.callbacks.Callback,), {hook: record})()
+    callback = type("Recorder", (keras.callbacks.Callback,), {hook: record})()
     fit(make_model(**mode), X, Y, callbacks=[keras.callbacks.Callback(), callback])
 
     assert calls == [(batch, float, threading.current_thread()) for batch in range(4)]

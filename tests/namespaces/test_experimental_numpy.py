@@ -16,12 +16,12 @@ from tests.namespaces.helpers import assert_gradients, assert_raises, float64, g
 tnp = tf.experimental.numpy
 DATA = pathlib.Path(__file__).parents[1] / "data"
 ANSWERS = json.loads((DATA / "numpy_answers.json").read_text())
-WITH_BEHAVIOUR = json.loads((DATA / "numpy_behaviour_answers.json").read_text())
+WITH_NUMPY_BEHAVIOR = json.loads((DATA / "numpy_behavior_answers.json").read_text())
 NAMES = json.loads((DATA / "numpy_signatures.json").read_text())
 
 
 @pytest.fixture
-def numpy_behaviour():
+def numpy_behavior():
     """What is global otherwise, for one test only."""
     before = {kind: dict(vars(kind)) for kind in (tf.Tensor, tf.Variable)}
     tnp.experimental_enable_numpy_behavior()
@@ -42,12 +42,14 @@ def test_answer_is_that_of_tensorflow(call):
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
 
 
-@pytest.mark.parametrize("call", WITH_BEHAVIOUR)
-@pytest.mark.usefixtures("numpy_behaviour")
-def test_answer_with_numpy_behaviour_is_that_of_tensorflow(call):
+@pytest.mark.parametrize("call", WITH_NUMPY_BEHAVIOR)
+@pytest.mark.usefixtures("numpy_behavior")
+def test_answer_with_numpy_behavior_is_that_of_tensorflow(call):
     actual = answer(call, tf)
 
-    assert same(actual, WITH_BEHAVIOUR[call]), f"got {actual}, expected {WITH_BEHAVIOUR[call]}"
+    assert same(actual, WITH_NUMPY_BEHAVIOR[call]), (
+        f"got {actual}, expected {WITH_NUMPY_BEHAVIOR[call]}"
+    )
 
 
 def test_the_names_are_those_of_tensorflow():
@@ -508,23 +510,23 @@ def test_mistakes_are_explained(call, error, message):
 # NumPy's behaviour of tensors
 
 
-def test_without_numpy_behaviour_operators_are_strict():
+def test_without_numpy_behavior_operators_are_strict():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tnp.asarray([1]) + tnp.asarray([0.5])
     with pytest.raises(AttributeError):
         tf.constant([1]).T  # noqa: B018
 
 
-def test_the_mode_off_keeps_operators_strict(numpy_behaviour):
-    numpy_behaviour(dtype_conversion_mode="off")
+def test_the_mode_off_keeps_operators_strict(numpy_behavior):
+    numpy_behavior(dtype_conversion_mode="off")
 
     assert tf.constant([[1, 2]]).T.shape == (2, 1)
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.constant([1]) + tf.constant([0.5])
 
 
-def test_python_floats_can_count_as_float32(numpy_behaviour):
-    numpy_behaviour(prefer_float32=True)
+def test_python_floats_can_count_as_float32(numpy_behavior):
+    numpy_behavior(prefer_float32=True)
 
     assert tnp.asarray([1.5]).dtype == tnp.linspace(0, 1, 3).dtype == tf.float32
     assert tnp.asarray(1j).dtype == tf.complex64
@@ -532,7 +534,7 @@ def test_python_floats_can_count_as_float32(numpy_behaviour):
     assert (tf.constant([1.0], tf.float16) + 1.5).dtype == tf.float16
 
 
-@pytest.mark.usefixtures("numpy_behaviour")
+@pytest.mark.usefixtures("numpy_behavior")
 def test_operators_still_leave_other_kinds_of_tensors_to_themselves():
     ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
 
@@ -540,8 +542,8 @@ def test_operators_still_leave_other_kinds_of_tensors_to_themselves():
     assert (tf.constant([1]) == None) is False  # noqa: E711
 
 
-@pytest.mark.usefixtures("numpy_behaviour")
-def test_messages_of_numpy_behaviour():
+@pytest.mark.usefixtures("numpy_behavior")
+def test_messages_of_numpy_behavior():
     x = tf.constant([[1, 2]])
     assert_raises(
         lambda: x.reshape(2, foo=1), ValueError, "reshape: the argument `foo` is not supported."

@@ -139,10 +139,10 @@ def test_histogram_default_buckets(tmp_path):
 
 
 def test_images_are_clipped_and_limited(tmp_path):
-    grey = np.array([[[[-0.5], [0.0], [0.5], [1.5]]]] * 5, np.float32)
+    gray = np.array([[[[-0.5], [0.0], [0.5], [1.5]]]] * 5, np.float32)
     with tf.summary.create_file_writer(tmp_path).as_default(step=1):
-        tf.summary.image("i", grey)
-        tf.summary.image("i", grey, max_outputs=1)
+        tf.summary.image("i", gray)
+        tf.summary.image("i", gray, max_outputs=1)
     (_, _, _, three), (_, _, _, one) = read_events(tmp_path)
     assert (len(three), len(one)) == (5, 3)
     assert tf.io.decode_png(one[2]).numpy().tolist() == [[[0], [0], [127], [255]]]

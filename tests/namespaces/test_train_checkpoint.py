@@ -524,9 +524,9 @@ def test_dict_keys_must_be_strings_or_integers(tmp_path):
 
 
 def test_write_callbacks(tmp_path):
-    heard = []
+    calls = []
     options = tf.train.CheckpointOptions(
-        experimental_write_callbacks=[heard.append, lambda: heard.append("again")]
+        experimental_write_callbacks=[calls.append, lambda: calls.append("again")]
     )
     path = Checkpoint(v=tf.Variable(1.0)).save(tmp_path / "c", options)
-    assert heard == [path, "again"]
+    assert calls == [path, "again"]

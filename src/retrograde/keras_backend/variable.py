@@ -111,7 +111,7 @@ class Variable(KerasVariable):
 
     @property
     def trainable(self):
-        """Whether the variable is trainable; if so, tapes watch it."""
+        """True if the variable is trainable, so that tapes watch it automatically."""
         return self._trainable
 
     @trainable.setter
