@@ -277,13 +277,13 @@ class GradientTape(_TapeBase):
             plan = primitive.plan(key)
         entries = self._entries
         if plan is False or entries is None:  # used by another thread
-            return self._skip(primitive, ids, y, is_dead_end=True)
+            return self._skip(primitive, ids, y, blocks_gradient=True)
         if type(y) is tuple:
             values = (Outputs(y), *inputs)
             out = _outputs(y)
             inexact = _inexact(out)
             if not inexact:
-                return self._skip(primitive, ids, y, is_dead_end=True)
+                return self._skip(primitive, ids, y, blocks_gradient=True)
             connected.update(dict.fromkeys(inexact, ids))
         else:
             out = y._id

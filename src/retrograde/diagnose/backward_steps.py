@@ -17,7 +17,7 @@ StepCallback = Callable[[tuple, tuple, Cotangents], None]
 def step_by_step(
     entries: list[tuple],
     cotangents: Cotangents,
-    wanted: set[int],
+    source_ids: set[int],
     needed: set | None,
     callback: StepCallback,
 ) -> None:
@@ -31,7 +31,7 @@ def step_by_step(
         gs = tuple([cotangents.get(i) for i in outputs_of(entry)])
         if all(g is None for g in gs):
             continue
-        backward_pass([entry], cotangents, wanted, needed)
+        backward_pass([entry], cotangents, source_ids, needed)
         callback(entry, gs, cotangents)
 
 

@@ -174,7 +174,7 @@ def calls_between(
     """Returns the calls between `sources` (default: all watched) and `target`, and the targets."""
     calls = calls_of(entries_of(tape, what))
     targets, _ = flat(target, "target")
-    wanted = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
-    depending = depending_on(calls, wanted)
+    source_ids = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
+    depending = depending_on(calls, source_ids)
     leading = needed(calls, [x._id for x in targets])
     return [call for call in leading if not depending.isdisjoint(call.inputs)], targets

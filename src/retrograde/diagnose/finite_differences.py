@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Precision(NamedTuple):
-    """How gradients and finite differences are compared in a dtype.
+    """The steps and tolerances for comparing gradients with finite differences in a dtype.
 
     `steps` are relative to the size of each element. Small steps suffer from rounding, large steps
     from curvature and from the boundaries of domains. It is enough if one step agrees, because a

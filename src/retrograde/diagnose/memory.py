@@ -46,8 +46,8 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
     peak = None
     if target is not None:
         leaves, _ = flat(sources, "source") if sources is not None else ([], None)
-        wanted = {x._id for x in leaves} or tape._roots
-        peak = _peak(entries, arrays, flat(target, "target")[0], wanted, keeps)
+        source_ids = {x._id for x in leaves} or tape._roots
+        peak = _peak(entries, arrays, flat(target, "target")[0], source_ids, keeps)
     places = tape._places or getattr(tape._entries, "places", {})
     report = _report(calls, arrays, places, peak, keeps)
     ledger = tape._ledger
@@ -95,7 +95,7 @@ def _arrays(calls: list[RecordedCall], exclusive: set[int], variables: dict) -> 
 
 
 def _peak(
-    entries: list[tuple], arrays: list[SavedArray], targets: list, wanted: set[int], keeps: bool
+    entries: list[tuple], arrays: list[SavedArray], targets: list, source_ids: set[int], keeps: bool
 ) -> int:
     """Returns the peak memory of the tape and the cotangents in a backward pass.
 
@@ -118,7 +118,9 @@ def _peak(
     for x in targets:
         cotangents.deposit(x._id, seed(x, None, on_tensors=False))
     with isolate():
-        step_by_step(list(entries), cotangents, wanted, depending_on(wanted, entries), update_peak)
+        step_by_step(
+            list(entries), cotangents, source_ids, depending_on(source_ids, entries), update_peak
+        )
     return peak
 
 

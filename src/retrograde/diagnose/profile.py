@@ -39,11 +39,11 @@ def profile(tape: Any, target: Any, sources: Any = None, repeats: int = 3) -> Pr
     """
     calls, targets = calls_between(tape, "profile", target, sources)
     values = values_of(tape, calls, targets)
-    wanted = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
+    source_ids = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
     places = tape._places or {}
     with isolate():
         forward = [_forward_time(call, values, repeats) for call in calls]
-        backward = _backward_times(calls, targets, wanted, repeats)
+        backward = _backward_times(calls, targets, source_ids, repeats)
     return Profile(
         tuple(
             TimedCall(call.name, places.get(call.outputs[0]), *times)
@@ -62,11 +62,11 @@ def _forward_time(call: RecordedCall, values: Values, repeats: int) -> float | N
 
 
 def _backward_times(
-    calls: list[RecordedCall], targets: list, wanted: set[int], repeats: int
+    calls: list[RecordedCall], targets: list, source_ids: set[int], repeats: int
 ) -> list[float]:
     """Returns the time of each call in a backward pass, in the order of the calls."""
     entries = [call.entry for call in calls]
-    needed = depending_on(wanted, entries)
+    needed = depending_on(source_ids, entries)
     cotangents = Cotangents(on_tensors=False)
     for x in targets:
         if x._spec.dtype in dtypes.INEXACT:
@@ -78,7 +78,7 @@ def _backward_times(
             # A step modifies the cotangents: all but the last try work on a copy.
             own = cotangents if last else _copy(cotangents)
             start = time.perf_counter()
-            backward_pass([entry], own, wanted, needed)
+            backward_pass([entry], own, source_ids, needed)
             tries.append(time.perf_counter() - start)
         times.append(min(tries))
     return times[::-1]

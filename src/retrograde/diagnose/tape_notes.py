@@ -128,9 +128,9 @@ def _note(tape: Any) -> Notes:
     return tape._notes
 
 
-def _skip(tape: Any, primitive: Any, ids: tuple, y: Any, is_dead_end: bool = False) -> None:
+def _skip(tape: Any, primitive: Any, ids: tuple, y: Any, blocks_gradient: bool = False) -> None:
     """Notes a call that is not recorded, with its place if no gradient flows through it."""
-    place = caller_location() if is_dead_end or tape._places is not None else None
+    place = caller_location() if blocks_gradient or tape._places is not None else None
     outputs = tuple([t._id for t in y]) if type(y) is tuple else (y._id,)
     notes = tape._notes or _note(tape)
     notes.unrecorded.append(Unrecorded(primitive.name, ids, outputs, place))

@@ -101,7 +101,7 @@ class _LimitsMemory(_SavesAll):
 
 def set_options(tape: GradientTape, on_none: Any, lines: Any, memory_limit: Any) -> None:
     """Changes the class of `tape` to one with these options."""
-    kind: type = _WithOptions
+    mixin: type = _WithOptions
     tape._extras = Extras(on_none and _checked(on_none))
     if memory_limit is not None:
         if lines:
@@ -110,20 +110,20 @@ def set_options(tape: GradientTape, on_none: Any, lines: Any, memory_limit: Any)
                 "`memory_limit`."
             )
         tape._extras.memory_limit = bytes_from(memory_limit)
-        kind = _LimitsMemory
+        mixin = _LimitsMemory
     elif defaults.lines if lines is None else lines:
-        kind = _KeepsLines
-    tape.__class__ = _class_of(kind, type(tape))
+        mixin = _KeepsLines
+    tape.__class__ = _class_of(mixin, type(tape))
 
 
 @functools.cache
-def _class_of(kind: type, tape_class: type) -> type:
+def _class_of(mixin: type, tape_class: type) -> type:
     namespace = {
         "__slots__": (),
         "__module__": tape_class.__module__,
         "__doc__": tape_class.__doc__,
     }
-    return type(tape_class.__name__, (kind, tape_class), namespace)
+    return type(tape_class.__name__, (mixin, tape_class), namespace)
 
 
 def _checked(on_none: Any) -> str:

@@ -267,12 +267,12 @@ def _pulled(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[i
     """Returns the cotangents of the inputs of a primitive, by position."""
     plan = call.entry[0]
     run = thread.recorders.quietly
-    several = call.primitive.outputs
-    y = tuple(outputs) if several else outputs[0]
+    is_tuple = call.primitive.outputs
+    y = tuple(outputs) if is_tuple else outputs[0]
     dense = tuple(
         np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gs, outputs, strict=True)
     )
-    g = dense if several else dense[0]
+    g = dense if is_tuple else dense[0]
     if plan.joint is not None:
         found = run(plan.joint, plan.connected, g, y, *inputs, **call.attrs)
         pulled = {i: x for i, x in enumerate(found) if plan.connected[i] and x is not None}
@@ -371,5 +371,5 @@ class _CustomCall:
 def _array(g: Any) -> Any:
     if g is None:
         return None
-    held = tensor_or_variable(indexed_slices.as_dense(g))
-    return np.asarray(g if held is None else held._array)
+    tensor = tensor_or_variable(indexed_slices.as_dense(g))
+    return np.asarray(g if tensor is None else tensor._array)

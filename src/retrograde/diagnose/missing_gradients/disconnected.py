@@ -124,14 +124,14 @@ class DisconnectedQuery(Query):
 
     def _other_threads(self, before: int) -> list[str]:
         """Returns the names of user threads that may have computed a tensor, except this one."""
-        here = threading.current_thread().name
+        current = threading.current_thread().name
         alive = {thread.name for thread in threading.enumerate()}
         return [
             name
             for name, began in threads
             if began < before
             and (began > self.history.began or name in alive)
-            and name != here
+            and name != current
             and not name.startswith(("retrograde", "Dummy-"))  # threads that Python did not start
         ]
 

@@ -41,7 +41,7 @@ class Finding:
 
     @property
     def connected(self) -> bool:
-        """Whether a gradient flows from the target to the source."""
+        """True if a gradient flows from the target to the source."""
         return self.cause == "connected"
 
     @property
@@ -115,7 +115,7 @@ class Explanation(Sequence):
 
     @property
     def connected(self) -> bool:
-        """Whether all sources are connected."""
+        """True if all sources are connected."""
         return all(finding.connected for finding in self)
 
     def __str__(self) -> str:

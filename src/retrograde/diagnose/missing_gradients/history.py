@@ -52,7 +52,7 @@ class Edge(NamedTuple):
 
     @property
     def passes_gradient(self) -> bool:
-        """Whether a gradient can flow along this edge."""
+        """True if a gradient can flow along this edge."""
         return self.call is not None and self.call.passes(self.position)
 
 

@@ -51,12 +51,12 @@ class Binding(NamedTuple):
 
     @property
     def creates_variable(self) -> bool:
-        """Whether the value is a new `tf.Variable`."""
+        """True if the value is a new `tf.Variable`."""
         return isinstance(self.value, ast.Call) and _last_name(self.value.func) == "Variable"
 
     @property
     def takes_gradient(self) -> bool:
-        """Whether the value is a derivative that a tape computes."""
+        """True if the value is a derivative that a tape computes."""
         methods = ("gradient", "jacobian", "batch_jacobian")
         return isinstance(self.value, ast.Call) and _last_name(self.value.func) in methods
 

@@ -119,7 +119,7 @@ class Monitor(Recorder):
     # The backward pass
 
     def backward_pass(
-        self, entries: list[tuple], cotangents: Cotangents, wanted: set[int], needed: set | None
+        self, entries: list[tuple], cotangents: Cotangents, source_ids: set[int], needed: set | None
     ) -> None:
         """Runs a backward pass and checks each step."""
         places = getattr(entries, "places", {})
@@ -130,7 +130,7 @@ class Monitor(Recorder):
         before, self._in_backward_pass = self._in_backward_pass, True
         check_step = functools.partial(self._check_step, places)
         try:
-            step_by_step(entries, cotangents, wanted, needed, check_step)
+            step_by_step(entries, cotangents, source_ids, needed, check_step)
         finally:
             self._in_backward_pass = before
 

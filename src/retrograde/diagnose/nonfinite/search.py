@@ -124,10 +124,10 @@ class Search:
             for x, weight in zip(last.targets, last.weights, strict=True):
                 if x._spec.dtype in dtypes.INEXACT:
                     cotangents.deposit(x._id, seed(x, weight, on_tensors=False))
-        wanted = {x._id for x in last.sources}
-        needed = depending_on(wanted, last.entries)
+        source_ids = {x._id for x in last.sources}
+        needed = depending_on(source_ids, last.entries)
         with isolate():
-            step_by_step(entries, cotangents, wanted, needed, self._check_step)
+            step_by_step(entries, cotangents, source_ids, needed, self._check_step)
 
     def _check_step(self, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
         number = self._number[id(entry)]
