@@ -1,4 +1,4 @@
-# Every target sets up what it needs. Python 3.11 or newer, make and pip are all it takes.
+# Every target installs its dependencies. You need Python 3.11 or newer, make and pip.
 #
 #   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo, bench, parity and keras-suite)
 #   make test WORKERS=8            more processes
@@ -24,7 +24,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1|/' | \
 		while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
-demo: $(VENV)/.demo  ## train a small classifier and draw what it learned
+demo: $(VENV)/.demo  ## train a small classifier and plot the result
 	$(BIN)/retrograde run examples/spirals.py $(ARGS)
 
 test: $(VENV)/.dev  ## run the tests
@@ -37,7 +37,7 @@ lint: types  ## check code style, formatting and types
 types: $(VENV)/.dev  ## check types with mypy
 	$(BIN)/mypy
 
-format: $(VENV)/.dev  ## put the code in the house's format
+format: $(VENV)/.dev  ## fix code style and formatting
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
@@ -45,23 +45,23 @@ docs: $(VENV)/.dev  ## run the examples in the documentation and build it into s
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' src/retrograde docs README.md
 	$(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/.demo  ## measure against TensorFlow, PyTorch, JAX and autograd
+bench: $(VENV)/.demo  ## run benchmarks against TensorFlow, PyTorch, JAX and autograd
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 parity: $(VENV)/.dev  ## compare every function, example and guide with TensorFlow
 	$(BIN)/python parity/run.py $(ARGS)
 
-keras-suite: $(VENV)/.dev  ## run Keras's own tests on this backend (ARGS=--short for a part)
+keras-suite: $(VENV)/.dev  ## run Keras's own tests on this backend (ARGS=--short for a subset)
 	$(BIN)/python keras_suite/run.py $(ARGS)
 
-campaigns: $(VENV)/.dev  ## run random trials that look for faults (ARGS="--minutes 10 --seed 7")
+campaigns: $(VENV)/.dev  ## run randomized robustness tests (ARGS="--minutes 10 --seed 7")
 	$(BIN)/python campaigns/run.py $(ARGS)
 
-clean:  ## remove the environment and everything that was made
+clean:  ## remove the environment and all generated files
 	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
 
-# Some systems ship venv without ensurepip; there the interpreter's own pip fills the environment.
+# Some systems ship venv without ensurepip. There, the interpreter's own pip installs into it.
 $(VENV)/.python:
 	@test -n "$(PYTHON)" || { \
 		echo "Found no Python 3.11 or newer. Install one, or name it: make PYTHON=..." >&2; exit 1; }
