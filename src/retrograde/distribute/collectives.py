@@ -38,7 +38,7 @@ def all_reduce(op: ReduceOp, value: Any, bytes_per_pack: int = 0) -> Any:
     tensors = [as_tensor(leaves[i]) for i in places]
     for i, y in zip(places, reduced(op, tensors, bytes_per_pack), strict=True):
         found[i] = y
-    return nest.packed(value, iter(found))
+    return nest.pack(value, iter(found))
 
 
 def reduced(op: ReduceOp, tensors: Sequence[Tensor], bytes_per_pack: int = 0) -> list[Tensor]:

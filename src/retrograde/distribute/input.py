@@ -135,7 +135,7 @@ def share(element: Any, workers: int, rank: int) -> Any:
     rows = next((x._spec.shape[0] for x in leaves if isinstance(x, Tensor) and x.ndim), 0)
     count = -(-rows // workers)
     kept = [_rows(x, rank * count, (rank + 1) * count) for x in leaves]
-    return nest.packed(element, iter(kept), expand_composites=True)
+    return nest.pack(element, iter(kept), expand_composites=True)
 
 
 def _rows(x: Any, start: int, stop: int) -> Any:
@@ -148,7 +148,7 @@ def _with_unknown_rows(specs: Any) -> Any:
             return spec
         return TensorSpec([None, *spec.shape[1:]], spec.dtype)
 
-    return nest.packed(specs, iter([unknown(spec) for spec in nest.leaves(specs)]))
+    return nest.pack(specs, iter([unknown(spec) for spec in nest.leaves(specs)]))
 
 
 def distributed_dataset_from_function(strategy: Any, dataset_fn: Callable) -> Any:
@@ -194,4 +194,4 @@ def _without_rows(specs: Any) -> Any:
         shape = [0, *[n or 0 for n in spec.shape.as_list()[1:]]] if spec.shape.rank else []
         return Tensor(np.zeros(shape, spec.dtype.as_numpy_dtype))
 
-    return nest.packed(specs, iter([made(spec) for spec in nest.leaves(specs)]))
+    return nest.pack(specs, iter([made(spec) for spec in nest.leaves(specs)]))

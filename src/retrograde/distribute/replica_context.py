@@ -64,7 +64,7 @@ class ReplicaContext:
         if self.num_replicas_in_sync == 1:
             return value
         leaves = [collectives.all_gather(leaf, axis) for leaf in nest.leaves(value)]
-        return nest.packed(value, iter(leaves))
+        return nest.pack(value, iter(leaves))
 
     def merge_call(
         self, merge_fn: Callable, args: Sequence = (), kwargs: Mapping | None = None

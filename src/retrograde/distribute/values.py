@@ -31,7 +31,7 @@ class DistributedValues(CompositeTensor):
         for value in self._values:
             leaves = nest.leaves(value, expand_composites=True)
             new = [next(components) if isinstance(x, Tensor) else x for x in leaves]
-            made.append(nest.packed(value, iter(new), expand_composites=True))
+            made.append(nest.pack(value, iter(new), expand_composites=True))
         return type(self)(made)
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ def value_of_replica(structure: Any, replica: int) -> Any:
     def chosen(leaf: Any) -> Any:
         return leaf.values[replica] if isinstance(leaf, DistributedValues) else leaf
 
-    return nest.packed(structure, iter([chosen(leaf) for leaf in nest.leaves(structure)]))
+    return nest.pack(structure, iter([chosen(leaf) for leaf in nest.leaves(structure)]))
 
 
 def of_replicas(structures: Sequence[Any]) -> Any:
@@ -69,7 +69,7 @@ def of_replicas(structures: Sequence[Any]) -> Any:
         return first
     leaves = [list(nest.leaves(structure)) for structure in structures]
     rows = zip(*leaves, strict=True)
-    return nest.packed(first, iter([_regrouped(row) for row in rows]))
+    return nest.pack(first, iter([_regrouped(row) for row in rows]))
 
 
 def _regrouped(row: tuple) -> Any:
