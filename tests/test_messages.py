@@ -80,7 +80,7 @@ MESSAGES = [
         lambda: tf.reshape(ones(2, 3), [4]),
         Invalid,
         "reshape: a tensor of shape (2, 3) has 6 values, but the requested shape (4,) has 4. "
-        "Expected as many; -1 stands for the rest.",
+        "Expected the same number.",
     ),
     (
         lambda: tf.reshape(ones(2, 3), [-1, 4]),
@@ -91,8 +91,8 @@ MESSAGES = [
     (
         lambda: tf.concat([ones(2, 3), ones(2, 4)], 0),
         Invalid,
-        "concat: shapes (2, 3), (2, 4) cannot be joined along axis 0. Expected equal shapes and "
-        "dtypes but for that axis.",
+        "concat: shapes (2, 3), (2, 4) cannot be joined along axis 0. Expected equal dtypes, "
+        "and equal shapes except along that axis.",
     ),
     (
         lambda: tf.stack([ones(2), ones(3)]),
@@ -103,7 +103,7 @@ MESSAGES = [
         lambda: tf.broadcast_to(ones(3), [2, 2]),
         Invalid,
         "broadcast_to: shape (3,) does not broadcast to (2, 2). Expected each dimension, from the "
-        "last, to be 1 or that of the new shape.",
+        "last, to be 1 or equal to the new one.",
     ),
     (
         lambda: tf.reduce_sum(ones(2), axis=1),

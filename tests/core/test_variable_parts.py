@@ -245,6 +245,6 @@ def test_complex_numbers_are_neither_raised_nor_lowered(method):
     assert v.numpy().tolist() == [1j, 2j]
 
 
-def test_a_variable_without_axes_has_no_rows():
-    with pytest.raises(errors.InvalidArgumentError, match="no axes"):
+def test_a_scalar_variable_has_no_rows():
+    with pytest.raises(errors.InvalidArgumentError, match="is a scalar, so it has no rows"):
         tf.Variable(1.0).scatter_add(slices([2.0], [0]))

@@ -126,7 +126,7 @@ def test_forward_and_backward_of_a_chain_become_one():
         return [y, tape.gradient(y, x)]
 
     (piece,) = assert_fuses(step)
-    assert {"sin", "tanh_back", "sum"} < set(names(piece))
+    assert {"sin", "tanh_grad", "sum"} < set(names(piece))
     assert len(piece.inputs) == 2  # the variable, and the one that the gradient starts with
     assert len(piece.outputs) == 2
 
@@ -372,11 +372,11 @@ OPERATIONS = {
     },
     "float": {
         1: "sin exp tanh sigmoid reciprocal rsqrt softplus log elu stop_gradient",
-        2: "divide guarded_multiply guarded_divide tanh_back sigmoid_back divide_no_nan power",
+        2: "divide guarded_multiply guarded_divide tanh_grad sigmoid_grad divide_no_nan power",
     },
     "complex": {
         1: "negative square exp conjugate identity tanh",
-        2: "add subtract multiply divide guarded_multiply tanh_back",
+        2: "add subtract multiply divide guarded_multiply tanh_grad",
     },
     "bool": {1: "logical_not identity", 2: "logical_and logical_or logical_xor equal"},
 }

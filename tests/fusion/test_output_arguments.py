@@ -8,7 +8,7 @@ import retrograde as tf
 from retrograde.core.apply import PRIMITIVES
 from retrograde.core.recorders import quiet_context
 from retrograde.fusion import blocks
-from retrograde.fusion.output_arguments import COSTLY, how_it_writes
+from retrograde.fusion.output_arguments import COSTLY, out_argument_of
 from tests.ops.cases import CASES
 
 SIZE = 1003
@@ -123,7 +123,7 @@ def test_what_is_written_is_what_the_kernel_returns(case, broadcast):
     if broadcast and len(inputs) > 1:
         inputs = [inputs[0][:59], *(x.reshape(17, 59) for x in inputs[1:])]
     expected = run(case.primitive.on_numpy, *inputs, **case.attrs)
-    writes = how_it_writes(case.primitive, inputs, case.attrs)
+    writes = out_argument_of(case.primitive, inputs, case.attrs)
     before = [x.copy() for x in inputs]
     out = np.empty_like(expected)
 

@@ -362,8 +362,8 @@ def test_the_gradient_of_the_exponential_does_not_mind_the_size_of_the_cotangent
 
 FAILED = "{}: the decomposition did not succeed. Expected finite values."
 SINGULAR = (
-    "{}: a matrix is singular. Expected matrices that can be inverted: for others there are "
-    "tf.linalg.pinv and tf.linalg.lstsq."
+    "{}: a matrix is singular. Expected invertible matrices; for others, use tf.linalg.pinv or "
+    "tf.linalg.lstsq."
 )
 NAN = [[np.nan, 1.0], [1.0, 1.0]]
 ONES = [[1.0, 1.0], [1.0, 1.0]]
@@ -376,7 +376,7 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (lambda: tf.linalg.solve(ONES, [[1.0], [2.0]]), SINGULAR.format("solve")),
         (
             lambda: tf.linalg.lu(ONES),
-            "lu: a matrix is singular. Expected matrices that can be inverted.",
+            "lu: a matrix is singular. Expected invertible matrices.",
         ),
         (
             lambda: gradient(lambda x: tf.linalg.slogdet(x)[1], ONES),

@@ -116,7 +116,7 @@ def test_errors():
         ),
         (
             lambda: tf.math.unsorted_segment_sum(x, [0, 2], 2),
-            "segment_ids[1] = 2 is not in [0, 2), and not negative, which would leave the row out.",
+            "segment_ids[1] = 2 is not in [0, 2). Only negative ids are ignored.",
         ),
         (
             lambda: tf.math.unsorted_segment_sum(x, [0, 1], -1),

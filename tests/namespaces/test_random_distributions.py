@@ -7,7 +7,7 @@ import scipy.stats
 
 import retrograde as tf
 from retrograde.core.apply import apply
-from retrograde.ops.sampling import gamma_sample_slope
+from retrograde.ops.sampling import gamma_sample_derivative
 from tests.namespaces.helpers import assert_raises
 
 SIZE = 20_000
@@ -181,7 +181,9 @@ def _with_gradients(draw, parameter):
 def test_gamma_gradients_keep_their_digits_in_float32(alpha):
     x = scipy.stats.gamma(max(alpha, 0.5)).ppf([0.1, 0.5, 0.9])
     slopes = [
-        apply(gamma_sample_slope, (tf.constant(alpha, d), tf.constant(x, d)), {"order": 0}).numpy()
+        apply(
+            gamma_sample_derivative, (tf.constant(alpha, d), tf.constant(x, d)), {"order": 0}
+        ).numpy()
         for d in ("float32", "float64")
     ]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retrograde.core.rules import Spec
-from retrograde.ops._arrays import chosen_where, kept_where, on_host
+from retrograde.ops._arrays import fast_mask, fast_where, on_host
 
 
 def _halves(x):
@@ -43,8 +43,8 @@ def test_choices_among_many_are_those_of_where(shapes, dtype):
         x1, x2 = (rng.choice(odd, shape).astype(dtype) for shape in shapes[1:])
     condition = rng.random(shapes[0]) < 0.5
 
-    chosen = chosen_where(np, condition, x1, x2)
-    kept = kept_where(np, condition, x1)
+    chosen = fast_where(np, condition, x1, x2)
+    kept = fast_mask(np, condition, x1)
 
     assert chosen.dtype == kept.dtype == dtype
     assert chosen.tobytes() == np.where(condition, x1, x2).tobytes()

@@ -6,7 +6,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.core.rules import Spec
-from retrograde.ops._callbacks import called_back
+from retrograde.ops._callbacks import call_on_host
 
 VALUES = {
     "int64": [2**53 + 1, -3],
@@ -31,7 +31,7 @@ def test_all_bits_go_there_and_back(dtype, shape):
         return x, y[..., ::-1] if y.ndim else y
 
     with jax.enable_x64(True):
-        y = jax.jit(lambda x: called_back(look, [spec] * 2, [x, x]))(x)
+        y = jax.jit(lambda x: call_on_host(look, [spec] * 2, [x, x]))(x)
         first, second = map(np.asarray, y)
 
     assert seen == [(x.dtype, x.shape)] * bool(x.size)  # XLA asks for nothing if nothing comes

@@ -28,7 +28,7 @@ def test_sums_are_the_same_to_the_last_bit(kind, dtype, index_dtype):
     expected = np.zeros((40, *SHAPES[kind][1]), dtype)
     np.add.at(expected, indices, values)
 
-    assert rows.are_many(values, indices)
+    assert rows.is_faster(values, indices)
     actual = rows.sum_rows(values, indices, 40)
 
     assert actual.dtype == dtype
@@ -66,9 +66,9 @@ def test_a_table_of_any_size_is_added_to(size):
 
 def test_few_rows_integers_and_unlike_shapes_are_left_to_numpy():
     ones = np.ones((2000, 2))
-    assert not rows.are_many(ones[:3], np.zeros(3, int))
-    assert not rows.are_many(ones.astype(int), np.zeros(2000, int))
-    assert not rows.are_many(np.ones(4000), np.zeros(4000, int))
+    assert not rows.is_faster(ones[:3], np.zeros(3, int))
+    assert not rows.is_faster(ones.astype(int), np.zeros(2000, int))
+    assert not rows.is_faster(np.ones(4000), np.zeros(4000, int))
     array = np.zeros((3, 2))
     rows.add_at(array, np.zeros(2000, int), np.float64(1.0))
     rows.subtract_at(array, np.ones(2000, int), ones)

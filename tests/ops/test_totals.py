@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrograde.ops._sums import as_product, ones, total
+from retrograde.ops._sums import as_product, ones, sum_floats
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
 
@@ -24,7 +24,7 @@ def test_all_axes_of_all_shapes_add_up(case):
     shape, axis, keepdims, dtype = case
     x = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
 
-    y = total(x, dtype, axis, keepdims)
+    y = sum_floats(x, dtype, axis, keepdims)
 
     expected = np.add.reduce(x, axis=axis, keepdims=keepdims)  # whole numbers: no rounding
     assert (y.shape, y.dtype) == (expected.shape, expected.dtype)
@@ -37,7 +37,7 @@ def test_arrays_laid_out_otherwise_add_up(axis, layout):
     x = np.arange(48.0).reshape(6, 8)
     x = {"transposed": x.T, "every_second": x[::2, ::2], "reversed": x[::-1, ::-1]}[layout]
 
-    np.testing.assert_array_equal(total(x, x.dtype, axis, False), np.add.reduce(x, axis=axis))
+    np.testing.assert_array_equal(sum_floats(x, x.dtype, axis, False), np.add.reduce(x, axis=axis))
 
 
 PAIRS = list(itertools.combinations([1.0, np.inf, -np.inf, np.nan], 2))
@@ -50,13 +50,13 @@ def test_what_is_not_finite_is_not_lost(values, axis):
     x[2, 3], x[4, 3] = values
     with np.errstate(invalid="ignore"):
         expected = np.add.reduce(x, axis=axis)
-        np.testing.assert_array_equal(total(x, x.dtype, axis, False), expected)
+        np.testing.assert_array_equal(sum_floats(x, x.dtype, axis, False), expected)
 
 
 def test_long_rows_are_added_by_pairs_and_keep_their_digits():
     x = np.random.default_rng(0).random((2, 1_000_000), np.float32)
 
-    y = total(x, x.dtype, (1,), False)
+    y = sum_floats(x, x.dtype, (1,), False)
 
     np.testing.assert_allclose(y, np.add.reduce(x, axis=1, dtype=np.float64), rtol=1e-6)
     assert as_product(x.shape, x.dtype, (1,), False) is None
@@ -69,7 +69,7 @@ def test_products_lose_no_more_digits_than_sums(shape, dtype):
     exact = np.add.reduce(x, axis=0, dtype=np.longdouble)
     scale = np.finfo(dtype).eps * np.abs(x).sum(axis=0)
 
-    assert np.all(np.abs(total(x, dtype, (0,), False) - exact) <= scale)
+    assert np.all(np.abs(sum_floats(x, dtype, (0,), False) - exact) <= scale)
 
 
 def test_nobody_can_change_the_ones():

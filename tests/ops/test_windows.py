@@ -93,8 +93,8 @@ def test_pools_over_any_windows_agree_with_loops_at_ties_too(seed):
     g = rng.standard_normal((2, *windows.positions(space), 2))
 
     for name, inputs in [
-        ("max_pool_take", (-x, x)),
-        ("max_pool_put", (g, x)),
+        ("max_pool_gather", (-x, x)),
+        ("max_pool_scatter", (g, x)),
         ("max_pool_index", (x,)),
         ("average_pool", (x,)),
     ]:

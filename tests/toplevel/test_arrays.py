@@ -298,7 +298,7 @@ def test_coordinates_outside_that_are_ignored_get_no_gradient(around):
 MESSAGES = {
     "tf.reshape([1, 2, 3], [2, 2])": (
         "reshape: a tensor of shape (3,) has 3 values, but the requested shape (2, 2) has 4. "
-        "Expected as many; -1 stands for the rest."
+        "Expected the same number."
     ),
     "tf.gather([1, 2, 3], [0, 3])": "indices[1] = 3 is not in [0, 3).",
     "tf.gather_nd([[1, 2]], [[0, 2]])": (

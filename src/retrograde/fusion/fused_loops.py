@@ -13,7 +13,7 @@ import numpy as np
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.fusion import blocks
-from retrograde.fusion.output_arguments import COSTLY, how_it_writes
+from retrograde.fusion.output_arguments import COSTLY, out_argument_of
 from retrograde.values.source import SourceWriter, literal
 from retrograde.values.thresholds import FUSED_BLOCK as BLOCK
 from retrograde.values.thresholds import FUSED_THREADED as _WORTH_A_THREAD
@@ -56,7 +56,7 @@ class Fused:
         self.inputs = tuple(v for v in read if v not in made)
         self.last_read = {v: i for i, inputs in enumerate(self.reads) for v in inputs}
         self.writes = [
-            how_it_writes(c.primitive, tuple(specs[v] for v in c.inputs), c.attrs) for c in calls
+            out_argument_of(c.primitive, tuple(specs[v] for v in c.inputs), c.attrs) for c in calls
         ]
         self.over = self._overwritten(spent)
 

@@ -23,7 +23,7 @@ from retrograde.core.recorders import notify, thread
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.fusion.deferred_calls import Deferred, DeferredCalls, is_uniform
-from retrograde.fusion.output_arguments import COSTLY, how_it_writes, written_dtype
+from retrograde.fusion.output_arguments import COSTLY, out_argument_of, output_dtype
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import SourceWriter
 from retrograde.values.thresholds import DEFERRED as LEAST
@@ -41,12 +41,12 @@ class _Own(threading.local):
 _own = _Own()
 
 
-def may_wait(primitive: Primitive) -> None:
+def allow_lazy(primitive: Primitive) -> None:
     """Lets calls of an elementwise primitive wait."""
     primitive.defer = functools.partial(_elementwise, primitive)
 
 
-def may_wait_as_total(primitive: Primitive) -> None:
+def allow_lazy_reduction(primitive: Primitive) -> None:
     """Lets a sum or mean of all elements of something that waits wait, too."""
     primitive.defer = functools.partial(_total, primitive)
 
@@ -108,9 +108,9 @@ def _writes(primitive: Primitive, count: int, dtype: np.dtype, attrs: tuple) -> 
     specs = (Spec((), dtype),) * count
     if primitive.accepts is not None and dtype not in primitive.accepts:
         return False
-    if how_it_writes(primitive, specs, dict(attrs)) is None:
+    if out_argument_of(primitive, specs, dict(attrs)) is None:
         return False
-    return written_dtype(primitive.on_numpy, specs) == dtype
+    return output_dtype(primitive.on_numpy, specs) == dtype
 
 
 def _total(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:

@@ -15,7 +15,7 @@ from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 COSTLY: set[Primitive] = set()  # those that compute more than they read and write
 
 
-class Writes(NamedTuple):
+class OutArgument(NamedTuple):
     """Says that a kernel takes `out`, and returns it with the result in it.
 
     `over` are the positions of inputs that `out` may be; `fits(*specs, **attrs)` says whether the
@@ -31,17 +31,17 @@ def is_float(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
     return x.dtype.kind == "f"
 
 
-def has_bits(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
+def is_single_or_double(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
     """Whether the first input is of the float dtypes that are computed with by their bits."""
     return x.dtype in SINGLE_AND_DOUBLE
 
 
-_AS_UFUNC = Writes(over=(0, 1, 2))
+_AS_UFUNC = OutArgument(over=(0, 1, 2))
 
 
-def how_it_writes(
+def out_argument_of(
     primitive: Primitive, specs: tuple[Spec, ...], attrs: dict[str, Any]
-) -> Writes | None:
+) -> OutArgument | None:
     """How the kernel of `primitive` on NumPy writes with inputs of these `specs`, if it does."""
     if isinstance(primitive.on_numpy, np.ufunc):
         return None if attrs else _AS_UFUNC
@@ -49,7 +49,7 @@ def how_it_writes(
     return writes if writes is not None and writes.fits(*specs, **attrs) else None
 
 
-def on_many(primitive: Primitive) -> Callable:
+def large_array_kernel(primitive: Primitive) -> Callable:
     """The kernel of an elementwise primitive for large arrays: by blocks, over threads.
 
     What reads and writes more than it computes has use for threads on very large arrays only.
@@ -64,9 +64,9 @@ def on_many(primitive: Primitive) -> Callable:
         first = arrays[0]
         worth = blocks.LARGE if costly else blocks.HUGE
         if type(first) is np.ndarray and first.size >= worth and first.dtype.kind != "O":
-            if how_it_writes(primitive, arrays, attrs) is not None:
+            if out_argument_of(primitive, arrays, attrs) is not None:
                 return run_in_blocks(
-                    kernel, arrays, attrs, written_dtype(kernel, arrays), costly, out
+                    kernel, arrays, attrs, output_dtype(kernel, arrays), costly, out
                 )
             if costly:
                 return run_in_blocks(kernel, arrays, attrs)
@@ -75,7 +75,7 @@ def on_many(primitive: Primitive) -> Callable:
     return run
 
 
-def written_dtype(kernel: Callable, arrays: Sequence) -> np.dtype:
+def output_dtype(kernel: Callable, arrays: Sequence) -> np.dtype:
     """The dtype of what a kernel writes."""
     if isinstance(kernel, np.ufunc):
         return kernel.resolve_dtypes((*(a.dtype for a in arrays), None))[-1]

@@ -89,7 +89,7 @@ def tridiagonal_solve(
     _check_batch(d, b)
     is_vector = b.ndim == d.ndim - 1
     if transpose_rhs and not is_vector:
-        b = matrices.transposed(b)
+        b = matrices.transpose_matrices(b)
     b = conj(b) if conjugate_rhs else b
     columns = reshape(b, shape=(*b._spec.shape, 1)) if is_vector else b
     if columns._spec.shape[-2] != d._spec.shape[-1]:
@@ -234,7 +234,7 @@ def eigh_tridiagonal(
         return selected
     v = matrices.block(v, columns=(start, stop))
     if phases is not None:
-        v = matrices.rows_times(to_dtype(v, phases._spec.dtype), phases)
+        v = matrices.scale_rows(to_dtype(v, phases._spec.dtype), phases)
     return selected, v
 
 

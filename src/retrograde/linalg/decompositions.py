@@ -14,7 +14,7 @@ from retrograde.ops import decomposition as dc
 from retrograde.ops import matrices, reduction, solvers
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.complex_numbers import real
-from retrograde.ops.conversion import as_tensor, count_dtype
+from retrograde.ops.conversion import as_tensor, numeric_dtype
 from retrograde.ops.elementary import log
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
@@ -142,7 +142,7 @@ def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None)
     (array([[4.  , 6.  ],
            [0.25, 0.5 ]], dtype=float32), array([1, 0], dtype=int32))
     """
-    dtype = count_dtype(output_idx_type, np.int32, "lu")
+    dtype = numeric_dtype(output_idx_type, np.int32, "lu")
     if dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
         raise invalid(f"lu: `output_idx_type` must be int32 or int64. Received: {dtype.name}.")
     return Lu(*apply(dc.lu, (squares_of(input, "lu"),), {"dtype": dtype}))

@@ -34,7 +34,7 @@ def matrix_transpose(
         raise ValueError(
             f"matrix_transpose: expected a tensor of rank >= 2. Received: shape {x._spec.shape}."
         )
-    y = matrices.transposed(x)
+    y = matrices.transpose_matrices(x)
     return conj(y) if conjugate else y
 
 
@@ -151,7 +151,7 @@ def diag(
     rows, columns = _extent(d._spec.shape[-1], low, high, num_rows, num_cols)
     y = None
     for i, row in _split_diagonals(d, low, high, rows, columns, align):
-        part = matrices.on_diagonal(row, i, rows, columns)
+        part = matrices.diagonal_matrix(row, i, rows, columns)
         y = part if y is None else _select_band(part, y, i, i, rows, columns)
     if isinstance(padding_value, range):
         padding_value = to_list("diag", padding_value)
@@ -196,7 +196,7 @@ def _extent(length: int, low: int, high: int, num_rows: Any, num_cols: Any) -> t
 
 def _select_band(x1: Tensor, x2: Tensor, low: int, high: int, rows: int, columns: int) -> Tensor:
     """Selects `x1` on the diagonals from `low` to `high` and `x2` elsewhere."""
-    inside = Tensor(matrices.within(rows, columns, low, high))
+    inside = Tensor(matrices.band_mask(rows, columns, low, high))
     return apply(ar.select, (inside, x1, x2))
 
 
@@ -225,7 +225,7 @@ def set_diag(
             f"{expected} and {x.dtype.name} for matrices of shape {x._spec.shape}."
         )
     for i, row in _split_diagonals(d, low, high, rows, columns, align):
-        x = _select_band(matrices.on_diagonal(row, i, rows, columns), x, i, i, rows, columns)
+        x = _select_band(matrices.diagonal_matrix(row, i, rows, columns), x, i, i, rows, columns)
     return x
 
 
@@ -267,7 +267,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     if not d.ndim:
         raise invalid("tensor_diag: input must have rank >= 1. Received: a scalar.")
     size = math.prod(d._spec.shape)
-    matrix = matrices.on_diagonal(reshape(d, shape=(size,)), 0, size, size)
+    matrix = matrices.diagonal_matrix(reshape(d, shape=(size,)), 0, size, size)
     return reshape(matrix, shape=d._spec.shape * 2)
 
 

@@ -200,9 +200,9 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     x = inexact_matrices(a, "pinv")
     *batch, rows, columns = x._spec.shape
     dtype = x._spec.dtype
-    cuts = rcond is not None
-    if not cuts:
+    truncates = rcond is not None
+    if not truncates:
         rcond = 10.0 * max(rows, columns) * float(np.finfo(dtype).eps)
     limit = to_dtype(as_tensor(rcond, dtype.type(0).real.dtype), dtype)
     limit = broadcast_to(limit, shape=tuple(batch))
-    return apply(decomposition.pinv, (x, limit), {"cuts": cuts})
+    return apply(decomposition.pinv, (x, limit), {"truncates": truncates})

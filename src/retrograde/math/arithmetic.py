@@ -15,7 +15,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import elementary as el
 from retrograde.ops.casting import identity, to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor, one_dtype, same_dtype
-from retrograde.ops.operators import true_divide, unlike_dtypes
+from retrograde.ops.operators import dtype_mismatch_message, true_divide
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import NotOneTensor, dispatch_to_composite, dispatched
@@ -110,7 +110,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 def _numeric_pair(x: Any, y: Any, op_name: str) -> tuple[Tensor, Tensor]:
     """Converts `x` and `y` to tensors of one numeric dtype, or raises a `TypeError`."""
     x1, x2 = tensors = pair(x, y)
-    message = unlike_dtypes(op_name, x1, x2)
+    message = dtype_mismatch_message(op_name, x1, x2)
     if message is not None:
         raise TypeError(message)
     if x1._spec.dtype not in dtypes.NUMERIC:

@@ -60,7 +60,7 @@ def top_k(
             f"Received: {dtypes.of(dtype).name}."
         )
     _check_count(x, count, "top_k")
-    indices = apply(sorting.top_places, (x,), {"k": count, "dtype": dtype})
+    indices = apply(sorting.top_k_indices, (x,), {"k": count, "dtype": dtype})
     return TopKV2(_gather_last_axis(x, indices), indices)
 
 
@@ -104,7 +104,7 @@ def approx_top_k(
     count = integer(k, "approx_top_k: k")
     _check_count(x, count, "approx_top_k")
     attrs = {"k": count, "dtype": np.dtype(np.int32)}
-    indices = apply(sorting.top_places, (x if is_max_k else -x,), attrs)
+    indices = apply(sorting.top_k_indices, (x if is_max_k else -x,), attrs)
     return ApproxTopK(
         transpose(_gather_last_axis(x, indices), perm=swap), transpose(indices, perm=swap)
     )

@@ -321,7 +321,7 @@ def cumulative_logsumexp(
 def _cumulative(primitive: Primitive, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Tensor:
     x = as_tensor(x)
     axis = axis_of(axis, x, primitive.name)
-    return scan.along(primitive, x, axis=axis, exclusive=exclusive, reverse=reverse)
+    return scan.directed_scan(primitive, x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 @dispatched

@@ -12,13 +12,13 @@ from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import check_dtype
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import normalization, reduction
-from retrograde.ops._arrays import wide
+from retrograde.ops._arrays import compute_dtype
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import to_dtype, zeros_like
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather_nd
-from retrograde.ops.lattice import NEVER, path_sums
+from retrograde.ops.lattice import NEVER, path_log_sums
 from retrograde.ops.shaping import broadcast_to, concat, reshape, stack, transpose
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
@@ -64,7 +64,7 @@ def ctc_loss(
         labels, label_length = as_tensor(labels), as_tensor(label_length)
         limit = as_tensor(x._spec.shape[0 if logits_time_major else 1], times._spec.dtype)
         times = apply(ar.minimum, (times, limit))
-    logs = normalization.log_softmax(to_dtype(x, wide(x._spec.dtype)), axis=2)
+    logs = normalization.log_softmax(to_dtype(x, compute_dtype(x._spec.dtype)), axis=2)
     logs = transpose(logs, perm=(1, 2, 0) if logits_time_major else (0, 2, 1))
     _check_labels(labels, label_length, times, logs)
     blank = blank_class(blank_index or 0, logs._spec.shape[1], "ctc_loss")
@@ -131,7 +131,7 @@ def _log_probability(
     state_logs = apply(gather_nd, (logs, indices), {"batch_dims": 1})
     state_logs = transpose(state_logs, perm=(2, 0, 1))
     state_logs = apply(ar.maximum, (state_logs, as_tensor(NEVER, state_logs._spec.dtype)))
-    sums = apply(path_sums, (state_logs, _penalties(labels, state_logs._spec.dtype)))
+    sums = apply(path_log_sums, (state_logs, _penalties(labels, state_logs._spec.dtype)))
     return _sum_final_states(sums, label_length, times)
 
 

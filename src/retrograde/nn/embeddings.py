@@ -11,7 +11,7 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import check_dtype
 from retrograde.ops import arithmetic as ar
-from retrograde.ops._arrays import wide
+from retrograde.ops._arrays import compute_dtype
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, one_dtype
 from retrograde.ops.elementary import sqrt
@@ -132,7 +132,7 @@ def _combine(
     count = _check_sorted(rows)._spec.size
     embedded = embedding_lookup(params, ids, max_norm=max_norm)
     dtype, sizes = embedded._spec.dtype, embedded._spec.shape[1:]
-    wide_dtype, number = wide(dtype), rows._spec.size
+    wide_dtype, number = compute_dtype(dtype), rows._spec.size
     embedded = to_dtype(embedded, wide_dtype)
     ones = (1,) * len(sizes)
     if weights is None:

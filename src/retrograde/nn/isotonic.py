@@ -9,11 +9,11 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import axis_of, check_dtype
-from retrograde.ops._arrays import wide
+from retrograde.ops._arrays import compute_dtype
 from retrograde.ops.arithmetic import maximum
 from retrograde.ops.casting import identity, ones_like, to_dtype
 from retrograde.ops.conversion import as_tensor
-from retrograde.ops.indexing import gather, offset, scatter_add
+from retrograde.ops.indexing import gather, offset_indices, scatter_add
 from retrograde.ops.isotonic import pooled_blocks
 from retrograde.ops.shaping import reshape, transpose
 from retrograde.values import dtypes
@@ -55,8 +55,10 @@ def _block_means(x: Tensor, blocks: Tensor) -> Tensor:
     if not size:
         return apply(identity, (x,))
     rows = reshape(blocks, shape=(size // shape[-1], shape[-1]))
-    segments = reshape(apply(offset, (rows,), {"size": shape[-1], "axis": 0}), shape=(size,))
-    flat = reshape(to_dtype(x, wide(dtype)), shape=(size,))
+    segments = reshape(
+        apply(offset_indices, (rows,), {"size": shape[-1], "axis": 0}), shape=(size,)
+    )
+    flat = reshape(to_dtype(x, compute_dtype(dtype)), shape=(size,))
     sums, counts = (scatter_add(v, segments, shape=(size,)) for v in (flat, ones_like(flat)))
     means = sums / apply(maximum, (counts, ones_like(counts)))
     return reshape(to_dtype(gather(means, segments, axis=0), dtype), shape=shape)

@@ -108,7 +108,7 @@ def _banded(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -
     if len(shape) < 2:
         raise ValueError(f"{what}: expected a matrix, or more axes. Received: shape {shape}.")
     rows, columns = shape[-2:]
-    inside = Tensor(matrices.within(rows, columns, *band(rows, columns)))
+    inside = Tensor(matrices.band_mask(rows, columns, *band(rows, columns)))
     return ar.select(inside, x, tf.zeros((), x.dtype))
 
 
@@ -130,7 +130,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = inv
             f"{indices._spec.shape}. Expected the same number of axes."
         )
     indices = indices_from(indices, "take_along_axis")
-    places = indexing.from_front(indices, size=x._spec.shape[at])
+    places = indexing.wrap_indices(indices, size=x._spec.shape[at])
     y = take_along_last(axis_to_end(x, at), axis_to_end(places, at))
     return moveaxis(y, (last,), (at,))
 

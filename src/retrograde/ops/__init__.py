@@ -1,1 +1,1 @@
-"""Every primitive: kernel, vjp rules and batch rule side by side."""
+"""Primitives: the kernel, vjp rules and batch rule of each, side by side."""

@@ -1,8 +1,8 @@
-"""Python code in the middle of a compiled program, which XLA calls back.
+"""Host callbacks in compiled programs.
 
-It calls from threads of its own, where JAX knows no dtypes of 64 bits, even if the program was made
-where it does: there it would cut such numbers in half. So they go there and back in words of 32
-bits.
+XLA runs callbacks in its own threads. There JAX has 64-bit dtypes disabled, even if they were
+enabled when the program was compiled, and would truncate such numbers. So 64-bit values are passed
+as pairs of 32-bit words.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from retrograde.core.rules import Spec
 _WORD = np.dtype(np.uint32)
 
 
-def called_back(f, results, arrays):
-    """What `f` returns for arrays of NumPy, a tuple of arrays as `results` say; here, JAX's."""
+def call_on_host(f, results, arrays):
+    """Returns `f(*arrays)` as a tuple of JAX arrays. `f` receives and returns NumPy arrays.
+
+    `results` are the Specs of the arrays that `f` returns.
+    """
     import jax
 
     dtypes = [np.dtype(x.dtype) for x in arrays]
     expected = [jax.ShapeDtypeStruct(*_spec_in_words(spec)) for spec in results]
 
-    def call(*given):
-        pairs = zip(map(np.asarray, given), dtypes, strict=True)
+    def call(*args):
+        pairs = zip(map(np.asarray, args), dtypes, strict=True)
         y = f(*[x.view(dtype)[..., 0] if _is_long(dtype) else x for x, dtype in pairs])
         return [_numpy_in_words(np.asarray(part)) for part in y]
 

@@ -1,4 +1,4 @@
-"""What primitives of one kind have in common: broadcasting, conjugates, axes, batch rules."""
+"""Families of primitives that share broadcasting, conjugation, axes and batch rules."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.core.rules import ARRAY, SHAPE, UNREAD, identity_rule, values_read
 from retrograde.fusion import blocks
-from retrograde.fusion.lazy_calls import may_wait
-from retrograde.fusion.output_arguments import COSTLY, on_many
+from retrograde.fusion.lazy_calls import allow_lazy
+from retrograde.fusion.output_arguments import COSTLY, large_array_kernel
 from retrograde.ops.shaping import align, broadcast_to, reshape, sum_to
 from retrograde.values import dtypes
 
@@ -25,25 +25,27 @@ def elementwise(
     complain=None,
     writes=None,
 ):
-    """A primitive that works element by element and broadcasts its inputs against each other.
+    """Creates an elementwise primitive, whose inputs broadcast against each other.
 
-    `partials`, one for each input, are `lambda g, y, *inputs: g * dy/dx`, or `None` where no
-    gradient flows. They never meet a broadcast, which is undone here; an underscored parameter
-    is nothing at all. They are written as for real numbers: if the primitive is `holomorphic`, the
-    conjugates of TensorFlow's convention are put in here. `costly` work on large arrays is done
-    block by block, that of the partials too unless a `cheap_rule` is made of a few calls. `writes`
-    says that the kernel can write into an array, as ufuncs can.
+    `partials`, one for each input, are `lambda g, y, *inputs: g * dy/dx`, or `None` if no gradient
+    flows. Broadcasting is undone here, so partials need not sum over broadcast axes. An underscored
+    parameter is not used. Partials are written as for real numbers: if the primitive is
+    `holomorphic`, the conjugates of TensorFlow's convention are added here. `costly` kernels run
+    block by block on large arrays. So do their partials, unless `cheap_rule` says that they consist
+    of a few calls. `writes` is given if the kernel accepts `out`, as ufuncs do.
     """
     num_inputs = len(partials)
-    rules = tuple(_rule(p, num_inputs, holomorphic, costly and not cheap_rule) for p in partials)
+    rules = tuple(
+        _make_rule(p, num_inputs, holomorphic, costly and not cheap_rule) for p in partials
+    )
 
     def batch(batched, *xs, **attrs):
-        return primitive(*aligned(batched, xs), **attrs)
+        return primitive(*align_batched(batched, xs), **attrs)
 
     primitive = Primitive(
         name,
         kernel,
-        vjps=tuple(_summed(rule, i, num_inputs) for i, rule in enumerate(rules)),
+        vjps=tuple(_summing_rule(rule, i, num_inputs) for i, rule in enumerate(rules)),
         partials=rules,
         batch=batch,
         accepts=accepts,
@@ -53,14 +55,14 @@ def elementwise(
     primitive.writes = writes
     if costly:
         COSTLY.add(primitive)
-    primitive.on_many = on_many(primitive)
+    primitive.on_many = large_array_kernel(primitive)
     if writes or isinstance(primitive.on_numpy, np.ufunc):
-        may_wait(primitive)
+        allow_lazy(primitive)
     return primitive
 
 
-def _rule(partial, num_inputs, holomorphic, costly):
-    """The partial, with conjugates and blocks as the family needs them."""
+def _make_rule(partial, num_inputs, holomorphic, costly):
+    """Returns a rule that conjugates and runs `partial` in blocks as the family requires."""
     if partial is None or partial is identity_rule:
         return partial
     reads = [
@@ -77,7 +79,7 @@ def _rule(partial, num_inputs, holomorphic, costly):
             return blocks.run_in_blocks(conjugated, (g, *values), attrs)
         return conjugated(g, *values, **attrs)
 
-    # The usual cases, with nothing to pack and unpack.
+    # The common cases, without the cost of packing arguments.
 
     def conjugated_function(g, y, x):
         if g.dtype.kind == "c":
@@ -111,8 +113,8 @@ def _has_attrs(partial):
     return bool(code.co_kwonlyargcount or code.co_flags & 0x08)
 
 
-def _summed(rule, position, num_inputs):
-    """The rule for one input, its result summed to the shape that the input had."""
+def _summing_rule(rule, position, num_inputs):
+    """Returns the rule for one input, with its result summed to the shape of that input."""
     if rule is None or num_inputs == 1:
         return rule
 
@@ -126,8 +128,8 @@ def _summed(rule, position, num_inputs):
     return summed
 
 
-def aligned(batched, xs):
-    """`xs`, of which some have a batch axis, so that their axes broadcast against each other."""
+def align_batched(batched, xs):
+    """Reshapes the batched ones of `xs` so that the axes after the batch axis broadcast."""
     ndim = max(x.ndim - b for x, b in zip(xs, batched, strict=True))
     return [align(x, ndim) if b else x for x, b in zip(xs, batched, strict=True)]
 
@@ -138,14 +140,14 @@ conjugate = elementwise(
 
 
 def conj(x):
-    """The complex conjugate; of real numbers, they themselves."""
+    """Returns the complex conjugate; returns real `x` itself."""
     return conjugate(x) if x.dtype.kind == "c" else x
 
 
 def reduction(name, kernel, rule, *, accepts=dtypes.NUMERIC, linear=False):
-    """A primitive `(x, *, axis, keepdims)` that reduces a tuple of axes.
+    """Creates a primitive `(x, *, axis, keepdims)` that reduces a tuple of axes.
 
-    `rule` is a vjp rule as for any primitive; `spread` brings g to the shape of x.
+    `rule` is its vjp rule, which can use `broadcast_cotangent`.
     """
 
     def batch(_, x, *, axis, keepdims):
@@ -162,15 +164,15 @@ def reduction(name, kernel, rule, *, accepts=dtypes.NUMERIC, linear=False):
     return primitive
 
 
-def kept(g, x, axis, keepdims):
-    """`g`, the cotangent of a reduction of `x`, with the reduced axes put back as ones."""
+def restore_reduced_axes(g, x, axis, keepdims):
+    """Reshapes `g`, the cotangent of a reduction of `x`, so that reduced axes have size 1."""
     if keepdims:
         return g
     return reshape(g, shape=tuple(1 if i in axis else n for i, n in enumerate(x.shape)))
 
 
-def spread(g, x, axis, keepdims):
-    """`g`, the cotangent of a reduction of `x`, repeated over the axes that were reduced."""
-    if len(axis) == x.ndim:  # one number, for all of x
+def broadcast_cotangent(g, x, axis, keepdims):
+    """Broadcasts `g`, the cotangent of a reduction of `x`, to the shape of `x`."""
+    if len(axis) == x.ndim:  # g is one number
         return broadcast_to(g, shape=tuple(x.shape))
-    return broadcast_to(kept(g, x, axis, keepdims), shape=tuple(x.shape))
+    return broadcast_to(restore_reduced_axes(g, x, axis, keepdims), shape=tuple(x.shape))

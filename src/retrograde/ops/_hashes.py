@@ -1,4 +1,4 @@
-"""The hashes that TensorFlow gives to strings, bit for bit: FarmHash, MurmurHash and SipHash."""
+"""TensorFlow's string hashes, bit for bit: FarmHash, MurmurHash and SipHash."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MURMUR = 0xC6A4A7935BD1E995
 
 @lru_cache(maxsize=1 << 14)
 def fingerprint64(data: bytes) -> int:
-    """The fingerprint of a byte string, an integer of 64 bits.
+    """Returns the FarmHash fingerprint of a byte string, a 64-bit integer.
 
-    Strings of up to 16, 32 and 64 bytes each have a formula of their own; longer ones are
-    worked through in blocks of 64 bytes.
+    There are separate formulas for up to 16, 32 and 64 bytes. Longer strings are processed in
+    blocks of 64 bytes.
     """
     size = len(data)
     if size <= 16:
@@ -25,32 +25,32 @@ def fingerprint64(data: bytes) -> int:
         return _up_to_32(data, size)
     if size <= 64:
         return _up_to_64(data, size)
-    return _longer(data, size)
+    return _over_64(data, size)
 
 
-def combined(first: int, second: int) -> int:
-    """One fingerprint for two in a row."""
-    result = (first ^ _MURMUR) ^ (_shifted(second * _MURMUR & _MASK) * _MURMUR & _MASK)
+def combine_fingerprints(first: int, second: int) -> int:
+    """Returns one fingerprint of an ordered pair of fingerprints."""
+    result = (first ^ _MURMUR) ^ (_shift_mix(second * _MURMUR & _MASK) * _MURMUR & _MASK)
     result = result * _MURMUR & _MASK
-    return _shifted(_shifted(result) * _MURMUR & _MASK)
+    return _shift_mix(_shift_mix(result) * _MURMUR & _MASK)
 
 
 def _word(data: bytes, at: int, size: int = 8) -> int:
     return int.from_bytes(data[at : at + size], "little")
 
 
-def _rotated(x: int, by: int) -> int:
+def _rotate_right(x: int, by: int) -> int:
     x &= _MASK
     return (x >> by | x << (64 - by)) & _MASK
 
 
-def _shifted(x: int) -> int:
+def _shift_mix(x: int) -> int:
     return x ^ (x >> 47)
 
 
-def _mixed(u: int, v: int, factor: int) -> int:
-    a = _shifted(((u ^ v) & _MASK) * factor & _MASK)
-    b = _shifted(((v & _MASK) ^ a) * factor & _MASK)
+def _mix(u: int, v: int, factor: int) -> int:
+    a = _shift_mix(((u ^ v) & _MASK) * factor & _MASK)
+    b = _shift_mix(((v & _MASK) ^ a) * factor & _MASK)
     return b * factor & _MASK
 
 
@@ -58,90 +58,98 @@ def _up_to_16(data: bytes, size: int) -> int:
     factor = _K2 + 2 * size
     if size >= 8:
         a, b = _word(data, 0) + _K2, _word(data, size - 8)
-        return _mixed(_rotated(b, 37) * factor + a, (_rotated(a, 25) + b) * factor, factor)
+        return _mix(_rotate_right(b, 37) * factor + a, (_rotate_right(a, 25) + b) * factor, factor)
     if size >= 4:
-        return _mixed(size + (_word(data, 0, 4) << 3), _word(data, size - 4, 4), factor)
+        return _mix(size + (_word(data, 0, 4) << 3), _word(data, size - 4, 4), factor)
     if not size:
         return _K2
     y = data[0] + (data[size >> 1] << 8)
     z = size + (data[-1] << 2)
-    return _shifted((y * _K2 ^ z * _K0) & _MASK) * _K2 & _MASK
+    return _shift_mix((y * _K2 ^ z * _K0) & _MASK) * _K2 & _MASK
 
 
 def _up_to_32(data: bytes, size: int) -> int:
     factor = _K2 + 2 * size
     a, b = _word(data, 0) * _K1, _word(data, 8)
     c, d = _word(data, size - 8) * factor, _word(data, size - 16) * _K2
-    return _mixed(_rotated(a + b, 43) + _rotated(c, 30) + d, a + _rotated(b + _K2, 18) + c, factor)
+    return _mix(
+        _rotate_right(a + b, 43) + _rotate_right(c, 30) + d,
+        a + _rotate_right(b + _K2, 18) + c,
+        factor,
+    )
 
 
 def _up_to_64(data: bytes, size: int) -> int:
     factor = _K2 + 2 * size
     a, b = _word(data, 0) * _K2, _word(data, 8)
     c, d = _word(data, size - 8) * factor, _word(data, size - 16) * _K2
-    y = _rotated(a + b, 43) + _rotated(c, 30) + d
-    z = _mixed(y, a + _rotated(b + _K2, 18) + c, factor)
+    y = _rotate_right(a + b, 43) + _rotate_right(c, 30) + d
+    z = _mix(y, a + _rotate_right(b + _K2, 18) + c, factor)
     e, f = _word(data, 16) * factor, _word(data, 24)
     g, h = (y + _word(data, size - 32)) * factor, (z + _word(data, size - 24)) * factor
-    return _mixed(_rotated(e + f, 43) + _rotated(g, 30) + h, e + _rotated(f + a, 18) + g, factor)
+    return _mix(
+        _rotate_right(e + f, 43) + _rotate_right(g, 30) + h,
+        e + _rotate_right(f + a, 18) + g,
+        factor,
+    )
 
 
-def _longer(data: bytes, size: int) -> int:
+def _over_64(data: bytes, size: int) -> int:
     x, y = 81, 81 * _K1 + 113
-    z = _shifted((y * _K2 + 113) & _MASK) * _K2 & _MASK
+    z = _shift_mix((y * _K2 + 113) & _MASK) * _K2 & _MASK
     x = x * _K2 + _word(data, 0)
     state = (x, y, z, (0, 0), (0, 0))
     for at in range(0, (size - 1) // 64 * 64, 64):
-        state = _turned(data, at, state, _K1, 1)
+        state = _mix_block(data, at, state, _K1, 1)
     x, y, z, v, w = state
     factor = _K1 + ((z & 0xFF) << 1)
     w0 = w[0] + ((size - 1) & 63)
     v = (v[0] + w0, v[1])
     w = (w0 + v[0], w[1])
-    x, y, z, v, w = _turned(data, size - 64, (x, y, z, v, w), factor, 9)
-    return _mixed(
-        _mixed(v[0], w[0], factor) + _shifted(y & _MASK) * _K0 + z,
-        _mixed(v[1], w[1], factor) + x,
+    x, y, z, v, w = _mix_block(data, size - 64, (x, y, z, v, w), factor, 9)
+    return _mix(
+        _mix(v[0], w[0], factor) + _shift_mix(y & _MASK) * _K0 + z,
+        _mix(v[1], w[1], factor) + x,
         factor,
     )
 
 
-def _turned(data: bytes, at: int, state: tuple, factor: int, weight: int) -> tuple:
-    """The state after one block; x and z change places."""
+def _mix_block(data: bytes, at: int, state: tuple, factor: int, weight: int) -> tuple:
+    """Returns the state after one block, with x and z swapped."""
     x, y, z, v, w = state
-    x = _rotated(x + y + v[0] + _word(data, at + 8), 37) * factor
-    y = _rotated(y + v[1] + _word(data, at + 48), 42) * factor
+    x = _rotate_right(x + y + v[0] + _word(data, at + 8), 37) * factor
+    y = _rotate_right(y + v[1] + _word(data, at + 48), 42) * factor
     x = (x ^ w[1] * weight) & _MASK
     y = (y + v[0] * weight + _word(data, at + 40)) & _MASK
-    z = _rotated(z + w[0], 33) * factor & _MASK
-    v = _stirred(data, at, v[1] * factor, x + w[0])
-    w = _stirred(data, at + 32, z + w[1], y + _word(data, at + 16))
+    z = _rotate_right(z + w[0], 33) * factor & _MASK
+    v = _hash_32_bytes(data, at, v[1] * factor, x + w[0])
+    w = _hash_32_bytes(data, at + 32, z + w[1], y + _word(data, at + 16))
     return z, y, x, v, w
 
 
-def _stirred(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
-    """Two sums over 32 bytes."""
+def _hash_32_bytes(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
+    """Returns two hashes of 32 bytes."""
     first, second, third, fourth = (_word(data, at + 8 * i) for i in range(4))
     a += first
-    b = _rotated(b + a + fourth, 21)
+    b = _rotate_right(b + a + fourth, 21)
     total = a + second + third
-    return (total + fourth) & _MASK, (b + _rotated(total, 44) + a) & _MASK
+    return (total + fourth) & _MASK, (b + _rotate_right(total, 44) + a) & _MASK
 
 
 def murmur64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
-    """MurmurHash64A, with the seed that TensorFlow's older operations have."""
+    """Returns the MurmurHash64A of `data`, by default with the seed of older TensorFlow ops."""
     h = (seed ^ len(data) * _MURMUR) & _MASK
     whole = len(data) // 8 * 8
     for at in range(0, whole, 8):
-        word = _shifted(_word(data, at) * _MURMUR & _MASK) * _MURMUR & _MASK
+        word = _shift_mix(_word(data, at) * _MURMUR & _MASK) * _MURMUR & _MASK
         h = (h ^ word) * _MURMUR & _MASK
     if whole < len(data):
         h = (h ^ _word(data, whole)) * _MURMUR & _MASK
-    return _shifted(_shifted(h) * _MURMUR & _MASK)
+    return _shift_mix(_shift_mix(h) * _MURMUR & _MASK)
 
 
 def siphash64(data: bytes, key: tuple[int, int]) -> int:
-    """SipHash-2-4, which nobody can steer who does not know the key."""
+    """Returns the SipHash-2-4 of `data`, a keyed hash that resists chosen collisions."""
     k0, k1 = (k & _MASK for k in key)
     state = (
         k0 ^ 0x736F6D6570736575,
@@ -165,11 +173,11 @@ def siphash64(data: bytes, key: tuple[int, int]) -> int:
 
 
 def _sip_round(state: tuple) -> tuple:
-    """Additions, rotations to the left and exclusive ors."""
+    """Returns the state after one SipRound."""
     a, b, c, d = state
     a, c = (a + b) & _MASK, (c + d) & _MASK
-    b, d = _rotated(b, 51) ^ a, _rotated(d, 48) ^ c
-    a = _rotated(a, 32)
+    b, d = _rotate_right(b, 51) ^ a, _rotate_right(d, 48) ^ c
+    a = _rotate_right(a, 32)
     c, a = (c + b) & _MASK, (a + d) & _MASK
-    b, d = _rotated(b, 47) ^ c, _rotated(d, 43) ^ a
-    return a, b, _rotated(c, 32), d
+    b, d = _rotate_right(b, 47) ^ c, _rotate_right(d, 43) ^ a
+    return a, b, _rotate_right(c, 32), d

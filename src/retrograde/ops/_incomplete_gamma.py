@@ -1,16 +1,17 @@
-"""The incomplete gamma function, differentiated by its first argument any number of times.
+"""Derivatives of any order of the incomplete gamma function with respect to its first argument.
 
 With front = x ** a * exp(-x) / gamma(a + 1), which has derivatives in closed form,
 
     igamma(a, x)     = front * (1 + x * integral of exp(-(a + 1) * u + x * (1 - exp(-u))))
     1 - igamma(a, x) = front * a / x * integral of (1 + u / x) ** (a - 1) * exp(-u)
 
-for u from 0 to infinity. To differentiate an integral by `a` is to put powers of u, or of
-log(1 + u / x), under it. They have one sign, so no digits are lost, however high the derivative;
-and after a substitution that makes the integrands fall off doubly exponentially at both ends, the
-trapezoidal rule has all digits with a fixed number of points, however large the arguments are.
+for u from 0 to infinity. Differentiating an integral with respect to `a` multiplies its integrand
+by powers of -u, or of log(1 + u / x). These do not change sign, so no digits cancel, whatever the
+order. A substitution makes the integrands decay doubly exponentially at both ends. Then the
+trapezoidal rule is exact to rounding with a fixed number of points, however large the arguments
+are.
 
-Functions of `a` are kept here as Taylor series, lists of arrays: the value, the derivative, half
+Functions of `a` are represented as Taylor series, lists of arrays: the value, the derivative, half
 the second derivative, and so on.
 """
 
@@ -20,19 +21,19 @@ import math
 
 import numpy as np
 
-from retrograde.ops._arrays import special, widened
+from retrograde.ops._arrays import special_function, widen
 
 _STEP = 0.1
 _POINTS = np.arange(-3.75, 4.25, _STEP)
 _NODES = np.exp(_POINTS - np.exp(-_POINTS))
 _WEIGHTS = _STEP * _NODES * (1 + np.exp(-_POINTS))
-_LARGE = 25.0  # from here on Stirling's series has all digits
+_LARGE = 25.0  # above this, Stirling's series is exact to rounding
 
 
-def igamma_slope_kernel(xp, a, x, *, order):
-    """The derivative of igamma(a, x) by `a`, of this order; nan where `a` or x is negative."""
+def igamma_derivative_kernel(xp, a, x, *, order):
+    """Computes the derivative of igamma(a, x) with respect to `a`; NaN if `a` or x is negative."""
     dtype = a.dtype
-    a, x = (v.astype(np.float64) if xp is np else widened(v) for v in (a, x))
+    a, x = (v.astype(np.float64) if xp is np else widen(v) for v in (a, x))
     valid = (a > 0) & (x >= 0)
     at_end = (x == 0) | (x == math.inf) | (a == math.inf)
     usable = valid & ~at_end
@@ -42,27 +43,27 @@ def igamma_slope_kernel(xp, a, x, *, order):
     return xp.where(usable, y, xp.where(valid, 0.0, math.nan)).astype(dtype)
 
 
-def gamma_sample_slope_kernel(xp, a, x, *, order):
-    """How fast a sample x of the gamma distribution moves with `a` while its quantile stays.
+def gamma_sample_derivative_kernel(xp, a, x, *, order):
+    """Computes the derivative of a gamma sample x with respect to `a` at a fixed quantile.
 
-    That is the derivative of igamma by `a`, less its sign, over the density front * a / x. The
-    front cancels, so nothing overflows, however large `a` is. With `order`, that many times
-    differentiated by `a` again.
+    It is minus the derivative of igamma with respect to `a`, divided by the density front * a / x.
+    The front cancels, so nothing overflows, however large `a` is. The result is differentiated
+    `order` more times with respect to `a`.
     """
     dtype = a.dtype
-    a, x = (v.astype(np.float64) if xp is np else widened(v) for v in (a, x))
+    a, x = (v.astype(np.float64) if xp is np else widen(v) for v in (a, x))
     usable = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
     zero, (a, x) = (a > 0) & (x == 0), (xp.where(usable, v, 1) for v in (a, x))
     part = _over_front(xp, a, x, order + 1)
-    slope = _product(_log_front_slopes(xp, a, xp.log(x), order), part[:-1])
-    slope = [slope[k] + (k + 1) * part[k + 1] for k in range(order + 1)]
+    derivative = _product(_log_front_derivatives(xp, a, xp.log(x), order), part[:-1])
+    derivative = [derivative[k] + (k + 1) * part[k + 1] for k in range(order + 1)]
     inverse_density = [x / a * (-1 / a) ** k for k in range(order + 1)]
-    y = -_product(inverse_density, slope)[order] * math.factorial(order)
+    y = -_product(inverse_density, derivative)[order] * math.factorial(order)
     return xp.where(usable, y, xp.where(zero, 0.0, math.nan)).astype(dtype)
 
 
 def _over_front(xp, a, x, order):
-    """igamma(a, x) / front, or what is missing to 1 with a minus sign, whichever is smaller."""
+    """Returns igamma(a, x) / front, or minus that of 1 - igamma(a, x), whichever is smaller."""
     low = x <= xp.maximum(a, 1)
     if xp is not np:
         below = _from_below(xp, a, xp.where(low, x, 1), order)
@@ -80,32 +81,34 @@ def _product(p, q):
 
 def _front(xp, a, x, order):
     log_x = xp.log(x)
-    slopes = _log_front_slopes(xp, a, log_x, order - 1)
+    derivatives = _log_front_derivatives(xp, a, log_x, order - 1)
     y = [xp.exp(_log_front(xp, a, x, log_x))]
     for k in range(1, order + 1):
-        y.append(sum(slopes[j] * y[k - 1 - j] for j in range(k)) / k)
+        y.append(sum(derivatives[j] * y[k - 1 - j] for j in range(k)) / k)
     return y
 
 
-def _log_front_slopes(xp, a, log_x, order):
-    """The derivative of log(front) by `a`: log(x) - digamma(a + 1)."""
-    slopes = [log_x - special(xp, "digamma")(a + 1)]
+def _log_front_derivatives(xp, a, log_x, order):
+    """Returns the series of d log(front) / da = log(x) - digamma(a + 1)."""
+    derivatives = [log_x - special_function(xp, "digamma")(a + 1)]
     for k in range(1, order + 1):  # the polygamma function over k!, with alternating signs
-        slopes.append((-1.0) ** k * special(xp, "zeta")(xp.full_like(a, k + 1), a + 1))
-    return slopes
+        derivatives.append(
+            (-1.0) ** k * special_function(xp, "zeta")(xp.full_like(a, k + 1), a + 1)
+        )
+    return derivatives
 
 
 def _log_front(xp, a, x, log_x):
-    """Large `a` by Stirling's series: a * log(x), x and lgamma cancel almost entirely there."""
+    """Returns log(front), for large `a` by Stirling's series, as the terms nearly cancel there."""
     b = xp.maximum(a, _LARGE)
     away = (x - b) / b
     rest = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / b**2) / b**2) / b**2) / b
     large = b * (xp.log1p(away) - away) - xp.log(2 * math.pi * b) / 2 - rest
-    return xp.where(a > _LARGE, large, a * log_x - x - special(xp, "gammaln")(a + 1))
+    return xp.where(a > _LARGE, large, a * log_x - x - special_function(xp, "gammaln")(a + 1))
 
 
 def _integrals(xp, integrand, width, order):
-    """Of `integrand(u)`, which is the integrand and what it is multiplied by for the next ones."""
+    """Returns the integrals of f * h**k / k! for k up to `order`; `integrand(u)` is f and h."""
 
     def terms(node, weight):
         u = node * width
@@ -116,7 +119,7 @@ def _integrals(xp, integrand, width, order):
             term = term * factor / k
             yield term
 
-    if xp is np:  # point by point: the arrays may be large
+    if xp is np:  # one point at a time: the arrays may be large
         pairs = zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True)
         totals = [0.0] * (order + 1)
         for pair in pairs:

@@ -1,15 +1,15 @@
 """Convolutions on NumPy: few copies, few and large matrix products.
 
-A convolution is a product of two matrices if each window is written out as a row. That copies
-every cell as often as there are taps. Here it is copied once for each tap but those along the last
-axis: a *line* holds, cell after cell along that axis, what the other taps see. A window is then
-one contiguous stretch of a line, and the next window begins `stride` cells further on. Windows
-overlap, and BLAS wants rows that do not; but every `k`-th of them do not, so `k` products read
-the windows where they are. Lines follow each other without a gap, so a few windows lie across the
+If each window is copied to a row of a matrix (im2col), a convolution is one matrix product. But
+that copies each element once per tap. Here, taps along the last axis need no copies: a *line* holds
+the elements that the other taps read, one position after the other along that axis. A window is
+then a contiguous part of a line, and the next window begins `stride` positions later. Windows
+overlap, and BLAS needs rows that do not; but every `k`-th of them do not, so `k` products read
+the windows in place. Lines follow each other without a gap, so a few windows extend across the
 end of a line. Their results are dropped.
 
-Lines are made for a few images at a time, to stay in cache. If there is enough to multiply, threads
-of our own share the images, each with products on one BLAS thread: OpenBLAS threads would wait for
+Lines are laid out for a few images at a time, to stay in cache. If there is enough work, our own
+threads share the images, each with products on one BLAS thread. OpenBLAS threads would wait for
 each other at every product.
 """
 
@@ -36,7 +36,7 @@ from retrograde.values.thresholds import TAPS as _BLOCK
 class _Lines:
     """The lines of a few images, and the windows in them.
 
-    With `whole`, the taps of the last axis are copied, too: then no window crosses a line.
+    With `whole`, taps along the last axis are copied as well, and no window crosses a line.
     """
 
     def __init__(self, x, windows, whole):
@@ -53,10 +53,10 @@ class _Lines:
         self.is_x = self.taps == 1 and (len(x), *self.outer, self.cells) == x.shape[:-1]
 
     def parts(self, channels, most=1 << 20):
-        """Returns slices of images, for a product with `channels` results, and whether to share.
+        """Returns slices of images for products with `channels` columns, and whether to share.
 
-        This follows from shapes alone, so that the number of threads does not change a result.
-        There are at most `most` parts if they are shared.
+        Both depend on shapes only, so the number of threads does not change a result. There are at
+        most `most` parts if they are shared.
         """
         count = len(self.x)
         width = self.reach * self.taps * self.channels
@@ -79,28 +79,28 @@ class _Lines:
             self.lines = np.zeros(shape, self.x.dtype)
 
     def fill(self, images):
-        """Lays out the lines of `images`. What is padding was 0 and stays 0."""
+        """Lays out the lines of `images`. Padding is 0 from the allocation on."""
         x = self.x[images]
         if self.is_x:
             self.lines = x
             return
-        # One item for all the channels of a cell makes one copy of many.
+        # With the channels of a cell as one item, NumPy copies them together.
         item = np.dtype((np.void, self.channels * x.itemsize))
         cells, lines = (np.squeeze(a.view(item), -1) for a in (x, self.lines[: len(x)]))
         space, windows = x.shape[1:-1], self.windows
         if self.whole:
-            for place, (_, positions, seen) in enumerate(windows.meetings(space)):
+            for place, (_, positions, seen) in enumerate(windows.tap_slices(space)):
                 lines[slice(None), *positions, place] = cells[slice(None), *seen]
             return
         outer = Windows(*(part[:-1] for part in windows))
         first, shift = max(0, -self.before), max(0, self.before)
         length = min(space[-1] - first, self.cells - shift)
         along, there = slice(first, first + length), slice(shift, shift + length)
-        for place, (_, positions, seen) in enumerate(outer.meetings(space[:-1])):
+        for place, (_, positions, seen) in enumerate(outer.tap_slices(space[:-1])):
             lines[slice(None), *positions, there, place] = cells[slice(None), *seen, along]
 
     def matrices(self, count):
-        """For each of the products: its windows in the first `count` images, and their places."""
+        """Yields, for each product, its windows in the first `count` images, and their indices."""
         flat = self.lines.reshape(-1)
         step = self.stride * self.taps * self.channels
         width = self.reach * self.taps * self.channels
@@ -116,23 +116,23 @@ class _Lines:
 
     @property
     def crossed(self):
-        """Whether windows cross the end of a line, with results that do not count."""
+        """Whether windows cross the end of a line, so that their results are dropped."""
         return self.inner != self.inner_padded
 
-    def room(self, channels):
-        """Zeros for the results at all windows of a block; and the part of it that counts."""
-        room = np.zeros((self.block, *self.outer, self.inner_padded, channels), self.x.dtype)
-        return room.reshape(-1, channels), room[..., : self.inner, :]
+    def allocate_results(self, channels):
+        """Returns zeros for the results of all windows of a block, and a view of the valid ones."""
+        results = np.zeros((self.block, *self.outer, self.inner_padded, channels), self.x.dtype)
+        return results.reshape(-1, channels), results[..., : self.inner, :]
 
     def filter_matrix(self, w):
-        """The filter as a matrix, its rows in the order of the taps in a window."""
+        """Returns the filter as a matrix with its rows in the order of the taps in a window."""
         return self._last_tap_first(w).reshape(-1, w.shape[-1])
 
     def _last_tap_first(self, w):
         return w if self.whole else np.moveaxis(w, self.windows.ndim - 1, 0)
 
     def filter_of(self, matrix):
-        """The filter that `matrix` is the `filter_matrix` of."""
+        """Returns the inverse of `filter_matrix`."""
         size = self.windows.size
         if not self.whole:
             size = (size[-1], *size[:-1])
@@ -141,7 +141,7 @@ class _Lines:
 
 
 def _run(work, parts, is_shared):
-    """Calls `work(parts, dot)` with all parts, in one thread or in several that share them."""
+    """Calls `work(parts, dot)`, in one thread or in several that share the parts."""
     if not is_shared:
         work(iter(parts), blas_threads.dot)
         return
@@ -150,7 +150,7 @@ def _run(work, parts, is_shared):
 
 
 def convolve(x, w, windows):
-    """What windows over `x` see, weighed by `w` and summed."""
+    """Convolves `x` with the filter `w`."""
     y = np.zeros((len(x), *windows.positions(x.shape[1:-1]), w.shape[-1]), x.dtype)
     if not (x.size and w.size and y.size):
         return y
@@ -162,23 +162,23 @@ def convolve(x, w, windows):
         lines.begin(parts)
         matrix = lines.filter_matrix(w)
         if lines.crossed:
-            room, kept = lines.room(w.shape[-1])
+            results, valid = lines.allocate_results(w.shape[-1])
         for images in mine:
             lines.fill(images)
             part = y[images]
             if not lines.crossed:
-                room = part.reshape(-1, w.shape[-1])
+                results = part.reshape(-1, w.shape[-1])
             for rows, places in lines.matrices(len(part)):
-                dot(rows, matrix, out=room[places])
+                dot(rows, matrix, out=results[places])
             if lines.crossed:
-                part[...] = kept[: len(part)]
+                part[...] = valid[: len(part)]
 
     _run(work, parts, is_shared)
     return y
 
 
 def convolve_transposed(g, w, windows, space):
-    """The transpose of `convolve` in x, whose axes of space have the sizes `space`."""
+    """Computes the transpose of `convolve` with respect to x, which has spatial shape `space`."""
     if all(s == 1 for s in windows.strides):
         backwards = tuple(
             ((k - 1) * d - low, n - 1 + low - (o - 1))
@@ -198,13 +198,13 @@ def convolve_transposed(g, w, windows, space):
         seen = blas_threads.dot(part.reshape(-1, part.shape[-1]), matrix)
         seen = seen.reshape(*part.shape[:-1], *windows.size, -1)
         into = y[start : start + block]
-        for tap, positions, cells in windows.meetings(space):
+        for tap, positions, cells in windows.tap_slices(space):
             into[slice(None), *cells] += seen[slice(None), *positions, *tap]
     return y
 
 
 def convolve_filter(x, g, windows, whole=False):
-    """The transpose of `convolve` in the filter."""
+    """Computes the transpose of `convolve` with respect to the filter."""
     shape = (*windows.size, x.shape[-1], g.shape[-1])
     if not (x.size and g.size and math.prod(shape)):
         return np.zeros(shape, x.dtype)
@@ -218,16 +218,16 @@ def convolve_filter(x, g, windows, whole=False):
         lines = _Lines(x, windows, whole)
         lines.begin(parts)
         if lines.crossed:
-            room, counted = lines.room(shape[-1])
+            results, valid = lines.allocate_results(shape[-1])
         for images in mine:
             lines.fill(images)
             part = g[images]
             if lines.crossed:
-                counted[: len(part)] = part
+                valid[: len(part)] = part
             else:
-                room = part.reshape(-1, shape[-1])
+                results = part.reshape(-1, shape[-1])
             for rows, places in lines.matrices(len(part)):
-                product = dot(rows.T, room[places])
+                product = dot(rows.T, results[places])
                 key = images.start if is_shared else 0
                 if key in sums:
                     sums[key] += product
@@ -236,59 +236,59 @@ def convolve_filter(x, g, windows, whole=False):
 
     _run(work, parts, is_shared)
     total = sums.pop(0)
-    for start in sorted(sums):  # in this order, whichever thread was first
+    for start in sorted(sums):  # in a fixed order, whichever thread was first
         total += sums[start]
     if lines.crossed and not np.isfinite(total).all():
-        # Perhaps something infinite met one of the zeros that do not count.
+        # An infinite value may have been multiplied by a zero of the padding.
         return convolve_filter(x, g, windows, whole=True)
     return lines.filter_of(total)
 
 
-# With one channel in each group there is nothing to multiply matrices with. Here each channel has
-# one result; w is `(*taps, channels)`.
+# Depthwise convolutions have one channel in each group, so there are no matrix products. Here each
+# channel has one result, and w is `(*taps, channels)`.
 
 
 def depthwise(x, w, windows):
-    """As `convolve`, of each channel by itself."""
+    """Convolves each channel of `x` separately."""
     y = np.zeros((len(x), *windows.positions(x.shape[1:-1]), x.shape[-1]), x.dtype)
-    for images, tap, positions, cells in _steps(x, y, windows):
+    for images, tap, positions, cells in _blocks_and_taps(x, y, windows):
         seen = x[images, *cells]
         y[images, *positions] += seen * _row(w[tap], seen)
     return y
 
 
 def depthwise_transposed(g, w, windows, space):
-    """The transpose of `depthwise` in x."""
+    """Computes the transpose of `depthwise` with respect to x."""
     y = np.zeros((len(g), *space, g.shape[-1]), g.dtype)
-    for images, tap, positions, cells in _steps(y, g, windows):
+    for images, tap, positions, cells in _blocks_and_taps(y, g, windows):
         part = g[images, *positions]
         y[images, *cells] += part * _row(w[tap], part)
     return y
 
 
 def depthwise_filter(x, g, windows):
-    """The transpose of `depthwise` in the filter."""
+    """Computes the transpose of `depthwise` with respect to the filter."""
     y = np.zeros((*windows.size, x.shape[-1]), x.dtype)
-    for images, tap, positions, cells in _steps(x, g, windows):
+    for images, tap, positions, cells in _blocks_and_taps(x, g, windows):
         product = (x[images, *cells] * g[images, *positions]).reshape(-1, x.shape[-1])
         y[tap] += np.ones(len(product), x.dtype).dot(product)
     return y
 
 
 def _row(w, x):
-    """`w`, one number for each channel, written out along the last axis of space.
+    """Repeats `w`, one number per channel, along the last spatial axis.
 
-    So NumPy can go through a whole row of `x` at a time.
+    Then NumPy can process a whole row of `x` at a time.
     """
     return np.ascontiguousarray(np.broadcast_to(w, x.shape[-2:]))
 
 
-def _steps(x, y, windows):
-    """Blocks of images, and the taps for each block."""
+def _blocks_and_taps(x, y, windows):
+    """Yields blocks of images, with each tap and its slices."""
     if not x.size or not y.size:
         return
     space = x.shape[1:-1]
     block = max(1, _BLOCK // (y[0].nbytes + x[0].nbytes))
-    starts, meetings = range(0, len(x), block), windows.meetings(space)
-    for start, (tap, positions, cells) in itertools.product(starts, meetings):
+    starts, taps = range(0, len(x), block), windows.tap_slices(space)
+    for start, (tap, positions, cells) in itertools.product(starts, taps):
         yield slice(start, start + block), tap, positions, cells

@@ -1,7 +1,7 @@
-"""The generator Philox in arithmetic of 32 bits, which XLA always has.
+"""The Philox generator in 32-bit arithmetic, for XLA without 64-bit dtypes.
 
-It is `numpy.random.Philox`: from a key of two words and a counter of four, all of 64 bits, ten
-rounds make a block of four random words. A word is a pair here, its high and its low half.
+It matches `numpy.random.Philox`: from a key of two 64-bit words and a counter of four, ten rounds
+compute a block of four random words. Here a word is a pair of its high and low 32 bits.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 _MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
-_STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B  # from the key of one round to that of the next
+_STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B  # added to the key after each round
 _ROUNDS = 10
 _SHORT = np.uint32(0xFFFF)
 _SIXTEEN = np.uint32(16)
 
 
-def halves(xp, seed, count, stream):
-    """`count` random integers of 32 bits for each seed, a pair of integers along its last axis.
+def random_uint32(xp, seed, count, stream):
+    """Returns `count` random uint32 for each seed, a pair of integers along the last axis.
 
-    `stream` is the last word of the counter. Of each word the low half comes first.
+    `stream` is the last word of the counter. The low half of each word comes first.
     """
     blocks = -(-count // 8)
     words = _blocks(xp, _key(xp, seed), blocks, stream, seed.shape[:-1])
@@ -27,7 +27,7 @@ def halves(xp, seed, count, stream):
 
 
 def _key(xp, seed):
-    """The two words of a key, each with an axis for the blocks."""
+    """Returns the two words of a key, each with an axis for the blocks."""
     low = seed.astype(np.uint32)
     if seed.dtype.itemsize == 8:
         high = (seed >> 32).astype(np.uint32)
@@ -36,28 +36,28 @@ def _key(xp, seed):
     return [(high[..., i : i + 1], low[..., i : i + 1]) for i in range(2)]
 
 
-def _halves_of(number):
+def _high_and_low(number):
     return np.uint32(number >> 32 & 0xFFFFFFFF), np.uint32(number & 0xFFFFFFFF)
 
 
 def _blocks(xp, key, count, stream, batch):
-    """The four words of each block."""
+    """Returns the four words of each block."""
     import jax
 
     zero = xp.zeros((*batch, count), np.uint32)
-    high, low = _halves_of(stream)
-    # NumPy, too, counts on before it draws.
+    high, low = _high_and_low(stream)
+    # NumPy also increments the counter before it draws.
     words = [(zero, zero + xp.arange(1, count + 1, dtype=np.uint32)), (zero, zero), (zero, zero)]
     words.append((zero + high, zero + low))
 
     def one_round(_, state):
         words, (k0, k1) = state
-        high0, low0 = _product(words[0], _MULTIPLIERS[0])
-        high1, low1 = _product(words[2], _MULTIPLIERS[1])
+        high0, low0 = _multiply_64(words[0], _MULTIPLIERS[0])
+        high1, low1 = _multiply_64(words[2], _MULTIPLIERS[1])
         words = [_xor(high1, words[1], k0), low1, _xor(high0, words[3], k1), low0]
-        return words, [_sum(k, step) for k, step in zip((k0, k1), _STEPS, strict=True)]
+        return words, [_add(k, step) for k, step in zip((k0, k1), _STEPS, strict=True)]
 
-    # A loop, for XLA takes minutes to compile the rounds one after the other.
+    # In a loop, because XLA takes minutes to compile the unrolled rounds.
     return jax.lax.fori_loop(0, _ROUNDS, one_round, (words, key))[0]
 
 
@@ -65,38 +65,38 @@ def _xor(*words):
     return tuple(a ^ b ^ c for a, b, c in zip(*words, strict=True))
 
 
-def _sum(word, number):
-    """A word plus a number, modulo 2 ** 64."""
-    high, low = _halves_of(number)
-    total, carry = _carried(word[1], low)
+def _add(word, number):
+    """Returns a word plus a number, modulo 2 ** 64."""
+    high, low = _high_and_low(number)
+    total, carry = _add_with_carry(word[1], low)
     return word[0] + high + carry, total
 
 
-def _carried(a, b):
-    """A sum, and 1 where it is beyond 32 bits."""
+def _add_with_carry(a, b):
+    """Returns a sum modulo 2 ** 32, and its carry."""
     total = a + b
     return total, (total < a).astype(np.uint32)
 
 
-def _product(word, number):
-    """The high and the low word of a product, by that of halves."""
-    m_high, m_low = _halves_of(number)
+def _multiply_64(word, number):
+    """Returns the high and the low word of a 128-bit product."""
+    m_high, m_low = _high_and_low(number)
     high, low = word
-    top0, first = _product_of_halves(low, m_low)
-    top1, low1 = _product_of_halves(low, m_high)
-    top2, low2 = _product_of_halves(high, m_low)
-    top3, low3 = _product_of_halves(high, m_high)
-    second, carry1 = _carried(top0, low1)
-    second, carry2 = _carried(second, low2)
-    third, carry3 = _carried(top1, top2)
-    third, carry4 = _carried(third, low3)
-    third, carry5 = _carried(third, carry1 + carry2)
+    top0, first = _multiply_32(low, m_low)
+    top1, low1 = _multiply_32(low, m_high)
+    top2, low2 = _multiply_32(high, m_low)
+    top3, low3 = _multiply_32(high, m_high)
+    second, carry1 = _add_with_carry(top0, low1)
+    second, carry2 = _add_with_carry(second, low2)
+    third, carry3 = _add_with_carry(top1, top2)
+    third, carry4 = _add_with_carry(third, low3)
+    third, carry5 = _add_with_carry(third, carry1 + carry2)
     fourth = top3 + carry3 + carry4 + carry5
     return (fourth, third), (second, first)
 
 
-def _product_of_halves(a, b):
-    """The high and the low half of a product, by that of quarters."""
+def _multiply_32(a, b):
+    """Returns the high and the low half of a 64-bit product."""
     a_high, a_low, b_high, b_low = a >> _SIXTEEN, a & _SHORT, b >> _SIXTEEN, b & _SHORT
     first, second = a_low * b_high, a_high * b_low
     middle = (a_low * b_low >> _SIXTEEN) + (first & _SHORT) + (second & _SHORT)

@@ -1,4 +1,4 @@
-"""Registers the primitives that `core` applies."""
+"""Registers the primitives that `core` uses."""
 
 from retrograde.core import required
 from retrograde.ops import arithmetic, casting, indexing, shaping

@@ -1,4 +1,4 @@
-"""Adding up the rows of arrays: the gradients of embedding tables are made of such sums."""
+"""Sums of rows by index, as in the gradient of an embedding table."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import numpy as np
 
 from retrograde.values.scipy_import import import_scipy
 
-_MANY = 2048  # elements from which on the detour pays
+_MANY = 2048  # elements from which on the sparse product is faster
 _SUMMED = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 
 
-def are_many(values: np.ndarray, indices: np.ndarray) -> bool:
-    """Whether `sum_rows` would take less time than NumPy's `add.at`, and can do it."""
+def is_faster(values: np.ndarray, indices: np.ndarray) -> bool:
+    """Returns whether `sum_rows` supports these arrays and is faster than NumPy's `add.at`."""
     return values.size >= _MANY and values.size >= 2 * indices.size and values.dtype in _SUMMED
 
 
 def sum_rows(values: np.ndarray, indices: np.ndarray, size: int) -> np.ndarray:
-    """`size` rows of zeros with `values` added at `indices`, one after the other.
+    """Returns `size` rows of zeros with `values` added at `indices`.
 
-    It is a product with the sparse matrix that has a one in each column, where the row goes. That
+    It multiplies by a sparse matrix that has a one in each column, at the index of the row. This
     adds in the same order as `add.at`, in a tenth of the time or less.
     """
     sparse = import_scipy("sparse", "a sum of rows by their indices, as in the gradient of gather,")
@@ -30,30 +30,30 @@ def sum_rows(values: np.ndarray, indices: np.ndarray, size: int) -> np.ndarray:
 
 
 def add_at(array: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
-    """Adds `values` to the rows of `array` at `indices`, in place; repeated ones add up."""
+    """Adds `values` to the rows of `array` at `indices` in place; repeated indices accumulate."""
     fits = values.dtype == array.dtype and values.shape == indices.shape + array.shape[1:]
-    if not fits or not are_many(values, indices):
+    if not fits or not is_faster(values, indices):
         np.add.at(array, indices, values)
         return
-    rows, places = _distinct(indices, len(array))
-    array[rows] += sum_rows(values, places, rows.size)
+    rows, positions = _distinct(indices, len(array))
+    array[rows] += sum_rows(values, positions, rows.size)
 
 
 def _distinct(indices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The indices that there are, once each, and where among them each of `indices` is."""
+    """Returns the distinct indices, and the position of each of `indices` among them."""
     if size > 32 * indices.size:
-        rows, places = np.unique(indices, return_inverse=True)
-        return rows, places.reshape(indices.shape)
+        rows, positions = np.unique(indices, return_inverse=True)
+        return rows, positions.reshape(indices.shape)
     present = np.zeros(size, bool)
     present[indices] = True
     rows = np.flatnonzero(present)
-    places = np.empty(size, np.int64)
-    places[rows] = np.arange(rows.size)
-    return rows, places[indices]
+    positions = np.empty(size, np.int64)
+    positions[rows] = np.arange(rows.size)
+    return rows, positions[indices]
 
 
 def subtract_at(array: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
-    """Subtracts `values` from the rows of `array` at `indices`, as `add_at` adds."""
+    """Subtracts `values` from the rows of `array` at `indices` in place."""
     if values.dtype.kind in "fc":
         add_at(array, indices, -values)
     else:

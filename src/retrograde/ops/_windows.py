@@ -1,4 +1,4 @@
-"""Windows that slide over the axes between the batch and the channels."""
+"""Sliding windows over the spatial axes, between the batch and the channels."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from retrograde.ops.shaping import reshape
 
 
 class Windows(NamedTuple):
-    """Which cells of an array `(batch, *space, channels)` each window sees, axis by axis of space.
+    """Windows over an array `(batch, *space, channels)`, with one entry for each spatial axis.
 
-    Position `o` and tap `j` meet at the cell `o * stride + j * dilation - padding[0]`; where there
-    is none, the tap sees padding.
+    Tap `j` of the window at position `o` reads the cell `o * stride + j * dilation - padding[0]`. A
+    cell outside the array is padding.
     """
 
     size: tuple[int, ...]
@@ -23,51 +23,51 @@ class Windows(NamedTuple):
 
     @property
     def ndim(self):
-        """How many axes the windows slide over."""
+        """The number of spatial axes."""
         return len(self.size)
 
     def positions(self, space):
-        """How many windows there are along each axis of `space`."""
+        """Returns the number of windows along each axis of `space`."""
         return tuple(
             max(0, (n + low + high - (k - 1) * d - 1) // s + 1)
             for n, k, s, (low, high), d in zip(space, *self, strict=True)
         )
 
     def taps(self):
-        """The taps of a window, one tuple each, in row-major order."""
+        """Returns the taps of a window as tuples, in row-major order."""
         return itertools.product(*map(range, self.size))
 
-    def meetings(self, space):
-        """Each tap, with two keys for space: the positions at which it sees a cell, these cells."""
-        return _meetings(self, space)
+    def tap_slices(self, space):
+        """Returns each tap with slices of the positions where it reads a cell, and of the cells."""
+        return _tap_slices(self, space)
 
-    def along(self, axis, n):
-        """For each tap along one axis of space, of size `n`: keys for positions and for cells.
+    def tap_slices_along(self, axis, n):
+        """Returns slices of positions and cells for each tap along one spatial axis of size `n`.
 
-        The keys are for arrays `(batch, *space, channels)`.
+        They index arrays `(batch, *space, channels)`.
         """
         one = Windows(*(part[axis : axis + 1] for part in self))
         before = (slice(None),) * (axis + 1)
-        return [((*before, *at), (*before, *seen)) for _, at, seen in one.meetings((n,))]
+        return [((*before, *at), (*before, *cells)) for _, at, cells in one.tap_slices((n,))]
 
-    def cover(self, axis, n):
-        """Whether each of `n` cells along one axis of space is seen, and by one window only."""
+    def tiles(self, axis, n):
+        """Returns whether the windows cover each of `n` cells along a spatial axis exactly once."""
         size, stride, padding, dilation = (part[axis] for part in self)
         return size == stride and dilation == 1 and padding == (0, 0) and n % stride == 0
 
 
-@functools.lru_cache(maxsize=1024)  # a small convolution takes no longer than this
-def _meetings(windows, space):
+@functools.lru_cache(maxsize=1024)  # computing the slices takes as long as a small convolution
+def _tap_slices(windows, space):
     positions = windows.positions(space)
-    meetings = []
+    result = []
     for tap in windows.taps():
         axes = zip(space, positions, tap, *windows[1:], strict=True)
-        at, seen = zip(*(_meeting(*axis) for axis in axes), strict=True) if tap else ((), ())
-        meetings.append((tap, at, seen))
-    return tuple(meetings)
+        at, cells = zip(*(_axis_slices(*axis) for axis in axes), strict=True) if tap else ((), ())
+        result.append((tap, at, cells))
+    return tuple(result)
 
 
-def _meeting(n, positions, tap, stride, padding, dilation):
+def _axis_slices(n, positions, tap, stride, padding, dilation):
     offset = tap * dilation - padding[0]
     first = max(0, -(offset // stride))
     last = min(positions - 1, (n - 1 - offset) // stride)
@@ -77,11 +77,11 @@ def _meeting(n, positions, tap, stride, padding, dilation):
     return slice(first, last + 1), cells
 
 
-def folded(x):
-    """`x` with its first two axes made one: a batch of batches is a longer batch."""
+def merge_batch(x):
+    """Merges the first two axes of `x`: a batch of batches becomes one longer batch."""
     return reshape(x, shape=(x.shape[0] * x.shape[1], *x.shape[2:]))
 
 
-def unfolded(y, like):
-    """`y` with its first axis cut in two again, as they were in `like`."""
+def split_batch(y, like):
+    """Splits the first axis of `y` into the first two axes of `like`."""
     return reshape(y, shape=(*like.shape[:2], *y.shape[1:]))

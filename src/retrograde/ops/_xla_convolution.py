@@ -1,4 +1,4 @@
-"""Convolutions as XLA knows them."""
+"""Convolutions with XLA, by `lax.conv_general_dilated`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _general(*args, **options):
 
 
 def convolve(x, w, windows, groups):
-    """`(batch, *space, channels)` and `(*taps, channels of a group, results)`."""
+    """Convolves x, `(batch, *space, channels)`, with w, `(*taps, channels per group, results)`."""
     axes = _layout(windows)
     return _general(
         x,
@@ -28,7 +28,7 @@ def convolve(x, w, windows, groups):
 
 
 def convolve_transposed(xp, g, w, windows, groups, space):
-    """The transpose of `convolve` in x."""
+    """Computes the transpose of `convolve` with respect to x."""
     axes = _layout(windows)
     taps, channels, results = w.shape[:-2], w.shape[-2], w.shape[-1]
     w = xp.flip(w, tuple(range(windows.ndim)))
@@ -37,7 +37,7 @@ def convolve_transposed(xp, g, w, windows, groups, space):
     padding = []
     for n, o, k, s, (low, _), d in zip(space, g.shape[1:-1], *windows, strict=True):
         before = (k - 1) * d - low
-        padding.append((before, n - _spread(o, s) - before + (k - 1) * d))
+        padding.append((before, n - _dilated_size(o, s) - before + (k - 1) * d))
     return _general(
         g,
         w,
@@ -51,11 +51,11 @@ def convolve_transposed(xp, g, w, windows, groups, space):
 
 
 def convolve_filter(x, g, windows, groups):
-    """The transpose of `convolve` in w: a convolution over the batch."""
+    """Computes the transpose of `convolve` with respect to w: a convolution over the batch."""
     axes = _layout(windows)
     padding = []
     for n, o, k, s, (low, _), d in zip(x.shape[1:-1], g.shape[1:-1], *windows, strict=True):
-        padding.append((low, (k - 1) * d + _spread(o, s) - n - low))
+        padding.append((low, (k - 1) * d + _dilated_size(o, s) - n - low))
     return _general(
         x,
         g,
@@ -67,6 +67,6 @@ def convolve_filter(x, g, windows, groups):
     )
 
 
-def _spread(count, stride):
-    """The length of `count` elements with `stride - 1` zeros between them."""
+def _dilated_size(count, stride):
+    """Returns the length of `count` elements with `stride - 1` zeros between them."""
     return (count - 1) * stride + 1 if count else 0

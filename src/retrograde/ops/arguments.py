@@ -1,6 +1,6 @@
-"""Converts shapes, axes, sizes and indices to Python integers.
+"""Converts arguments such as shapes, axes, sizes and indices to Python integers.
 
-They may be given as tensors. Recorders then observe that a value is converted to Python.
+If an argument is a tensor, recorders observe that its value is converted to Python.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
 
-MOST_ELEMENTS = 2**58  # so that their bytes can be counted too
+MAX_ELEMENTS = 2**58  # so that the number of bytes does not overflow
 _INDEX_DTYPES = frozenset(map(np.dtype, (np.int16, np.int32, np.int64)))
 
 
 def shape_from(value: Any, what: str, wrong: Any = invalid) -> tuple[int, ...]:
-    """The shape that `value` gives: one integer or several, or a TensorShape. None is negative."""
+    """Returns `value`, one integer, several or a TensorShape, as a tuple of sizes >= 0."""
     sizes = integers(value, what, wrong)
     for size in sizes:
         if size < 0:
             raise invalid(f"{what}: dimension {size} must be >= 0. Received: shape {sizes}.")
-    if math.prod(filter(None, sizes)) > MOST_ELEMENTS:
+    if math.prod(filter(None, sizes)) > MAX_ELEMENTS:
         raise invalid(f"{what}: shape {sizes} has more elements than can be counted.")
     return sizes
 
 
 def integers(value: Any, what: str, wrong: Any = invalid, ndim: int | None = None) -> tuple:
-    """The integers in `value`, along one axis; one number alone counts if `ndim` is not 1.
+    """Returns the integers in `value` as a tuple. A single integer is accepted unless `ndim` is 1.
 
-    `wrong` makes the error for what is no integer.
+    `wrong` creates the error for values that are not integers.
     """
     if type(value) in (list, tuple) and all(type(v) is int for v in value):
         return tuple(map(_in_range, value))
@@ -54,7 +54,7 @@ def _in_range(value: int) -> int:
 
 
 def integer_array(value: Any, what: str, wrong: Any = invalid) -> np.ndarray:
-    """The integers in `value`, as they are nested."""
+    """Returns `value` as an int64 array."""
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
     array = np.asarray(as_tensor(value))
@@ -65,7 +65,7 @@ def integer_array(value: Any, what: str, wrong: Any = invalid) -> np.ndarray:
 
 
 def integer(value: Any, what: str, wrong: Any = invalid) -> int:
-    """The one integer in `value`. `wrong` makes the error for what is none."""
+    """Returns the single integer in `value`. `wrong` creates the error for other dtypes."""
     if type(value) is int:
         return _in_range(value)
     array = integer_array(value, what, wrong)
@@ -75,7 +75,7 @@ def integer(value: Any, what: str, wrong: Any = invalid) -> int:
 
 
 def indices_from(value: Any, what: str) -> Tensor:
-    """`value` as a tensor of indices."""
+    """Returns `value` as a tensor of indices."""
     indices = as_tensor(value)
     if indices._spec.dtype not in _INDEX_DTYPES:
         raise invalid(

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from retrograde.core.rules import identity_rule
-from retrograde.fusion.output_arguments import Writes, has_bits, is_float
-from retrograde.ops._arrays import FEW, chosen_where, kept_where, over, zero
+from retrograde.fusion.output_arguments import OutArgument, is_float, is_single_or_double
+from retrograde.ops._arrays import FEW, fast_mask, fast_where, in_place, zero
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.values import dtypes
@@ -27,13 +27,13 @@ add = elementwise(
 )
 
 
-def _joined(x1, x2):
+def _concatenate_strings(x1, x2):
     if broadcast(x1.shape, x2.shape) is None:
         raise invalid(f"add: strings of shapes {x1.shape} and {x2.shape} do not broadcast.")
     return np.asarray(x1 + x2, object)
 
 
-add.on_strings = _joined
+add.on_strings = _concatenate_strings
 
 subtract = elementwise(
     "subtract",
@@ -59,80 +59,80 @@ negative = elementwise(
 )
 
 
-# The guarded zero: where a local derivative is not finite and the cotangent is exactly zero, the
-# contribution is zero, so that the branch that `where` did not take cannot poison the other.
+# NaN-safe zero cotangents: where the cotangent is exactly zero, its product with a non-finite local
+# derivative is zero. So the branch that `where` did not select cannot turn the gradient into NaN.
 
-_NOT_SO_MANY = 10_000  # elements: for more, BLAS wakes threads
+_ONE_THREAD = 10_000  # elements up to which BLAS uses one thread
 
 
 def _has_nan(x):
-    quickly = x.size <= _NOT_SO_MANY and x.dtype in SINGLE_AND_DOUBLE and x.flags.c_contiguous
-    if quickly and math.isfinite(np.vdot(x, x)):
+    can_use_blas = x.size <= _ONE_THREAD and x.dtype in SINGLE_AND_DOUBLE and x.flags.c_contiguous
+    if can_use_blas and math.isfinite(np.vdot(x, x)):
         return False
     return np.isnan(np.minimum.reduce(x, axis=None))
 
 
 def no_nan(xp, g, result):
-    """`result`, which is ours, and 0 where g is 0. Only a nan is there to be mended."""
+    """Replaces NaN in `result` by 0 where g is 0. `result` may be overwritten."""
     if xp is not np:
         return xp.where(g == 0, xp.zeros((), result.dtype), result)
     if (result.size < FEW or not g.ndim) and np.count_nonzero(g) == g.size:
         return result
     if not (result.size and _has_nan(result)):
         return result
-    mended = (g == 0) & np.isnan(result)
+    replaced = (g == 0) & np.isnan(result)
     if type(result) is not np.ndarray:
-        return np.where(mended, zero(result.dtype), result)
-    np.copyto(result, zero(result.dtype), where=mended)
+        return np.where(replaced, zero(result.dtype), result)
+    np.copyto(result, zero(result.dtype), where=replaced)
     return result
 
 
-guarded_multiply = elementwise(  # g * d, and 0 where g is 0, whatever d is
+guarded_multiply = elementwise(  # g * d, but 0 where g is 0, even if d is not finite
     "guarded_multiply",
     lambda xp, g, d, out=None: no_nan(xp, g, g * d if out is None else np.multiply(g, d, out)),
     lambda h, _y, _g, d: guarded_multiply(h, d),
     lambda h, _y, g, _d: guarded_multiply(g, h),
     accepts=dtypes.INEXACT,
-    writes=Writes(over=(1,), fits=is_float),
+    writes=OutArgument(over=(1,), fits=is_float),
 )
 
 
-def _are_alike(g, d):
+def _same_spec(g, d):
     return type(d) is np.ndarray and d.shape == g.shape and d.dtype == g.dtype
 
 
-def guarded(g, d, ours=False):
-    """`guarded_multiply`, by a short cut where g is raw and without zeros.
+def guarded(g, d, owned=False):
+    """Computes `guarded_multiply(g, d)`, with a shortcut if g is an array without zeros.
 
-    `ours` says that nobody else has d: large arrays are written over.
+    `owned` says that the caller owns d, so that a large array can be overwritten.
     """
     if type(g) is np.ndarray:
         if g.size < FEW:
             if np.count_nonzero(g) == g.size:
                 return g * d
-        elif not any(g.strides) and (number := g.flat[0]):  # as behind a sum or mean
-            return d if number == 1 and _are_alike(g, d) else multiply(g, d)
-        elif ours and g.size >= MANY and _are_alike(g, d) and is_float(d):
+        elif not any(g.strides) and (number := g.flat[0]):  # as in the gradient of a sum
+            return d if number == 1 and _same_spec(g, d) else multiply(g, d)
+        elif owned and g.size >= MANY and _same_spec(g, d) and is_float(d):
             return guarded_multiply.on_many(g, d, out=d)
     elif isinstance(g, np.floating) and g:
         return g * d
     return guarded_multiply(g, d)
 
 
-guarded_divide = elementwise(  # g / d, and 0 where g is 0, whatever d is
+guarded_divide = elementwise(  # g / d, but 0 where g is 0, even if d is not finite
     "guarded_divide",
     lambda xp, g, d, out=None: no_nan(xp, g, g / d if out is None else np.divide(g, d, out)),
     lambda h, _y, _g, d: guarded_divide(h, d),
     lambda h, y, _g, d: -guarded_divide(guarded_multiply(y, h), d),
     accepts=dtypes.INEXACT,
-    writes=Writes(over=(1,), fits=is_float),
+    writes=OutArgument(over=(1,), fits=is_float),
 )
 
 divide = elementwise(
     "divide",
     "divide",
     lambda g, _y, _x1, x2: guarded_divide(g, x2),
-    lambda g, y, _x1, x2: -guarded_divide(guarded(g, y), x2),  # y: one array fewer
+    lambda g, y, _x1, x2: -guarded_divide(guarded(g, y), x2),  # y = x1 / x2 saves an array
     accepts=dtypes.INEXACT,
 )
 divide_no_nan = elementwise(
@@ -144,24 +144,24 @@ divide_no_nan = elementwise(
 )
 
 
-def _refuse_zero(xp, x1, x2):
-    """TensorFlow refuses to divide integers by zero; compiled code cannot look."""
+def _check_divisor(xp, x1, x2):
+    """Raises an error for integer division by zero, as TensorFlow does. XLA cannot check."""
     if xp is np and x1.size and x1.dtype.kind in "iu" and np.count_nonzero(x2) != x2.size:
         raise invalid("Integer division by zero. Expected a divisor without zeros.")
 
 
 def _floor_divide_kernel(xp, x1, x2):
-    _refuse_zero(xp, x1, x2)
+    _check_divisor(xp, x1, x2)
     return xp.floor_divide(x1, x2) if x1.dtype.kind in "iu" else xp.floor(x1 / x2)
 
 
 def _mod_kernel(xp, x1, x2):
-    _refuse_zero(xp, x1, x2)
+    _check_divisor(xp, x1, x2)
     return xp.mod(x1, x2)
 
 
 def _truncate_divide_kernel(xp, x1, x2):
-    _refuse_zero(xp, x1, x2)
+    _check_divisor(xp, x1, x2)
     if x1.dtype.kind in "iu":
         return ((x1 - xp.fmod(x1, x2)) // x2).astype(x1.dtype)
     return xp.trunc(x1 / x2)
@@ -180,7 +180,7 @@ mod = elementwise(
 )
 truncate_mod = elementwise(
     "truncate_mod",
-    lambda xp, x1, x2: (_refuse_zero(xp, x1, x2), xp.fmod(x1, x2))[1],
+    lambda xp, x1, x2: (_check_divisor(xp, x1, x2), xp.fmod(x1, x2))[1],
     identity_rule,
     lambda g, _y, x1, x2: -guarded(g, truncate_divide(x1, x2)),
     accepts=dtypes.REAL,
@@ -198,7 +198,7 @@ log = elementwise(
 
 
 def _log_of_base(x):
-    """log(x) where a power of x has a derivative by its exponent, else 0: no nan below 0."""
+    """Returns log(x) where d(x**p)/dp exists, else 0, so that negative x give no NaN."""
     usable = not_equal(x, zeros_like(x)) if x.dtype.kind == "c" else x > 0
     return mask(log(select(usable, x, ones_like(x))), usable)
 
@@ -216,17 +216,17 @@ reciprocal = elementwise(
     lambda _, x, out=None: 1 / x if out is None else np.divide(1, x, out),
     lambda g, y, _x: -guarded(guarded(g, y), y),
     accepts=dtypes.INEXACT,
-    writes=Writes(over=(0,), fits=is_float),
+    writes=OutArgument(over=(0,), fits=is_float),
 )
 
 
 def _squared_difference_kernel(xp, x1, x2, out=None):
     d = x1 - x2 if out is None else np.subtract(x1, x2, out)
-    return d * xp.conj(d) if d.dtype.kind == "c" else over(xp.multiply, d, d, out)
+    return d * xp.conj(d) if d.dtype.kind == "c" else in_place(xp.multiply, d, d, out)
 
 
 def _twice_real(g):
-    """2 g; of complex g the real part alone, for a square of an absolute value is real."""
+    """Returns 2 * real(g), because a squared absolute value is real."""
     return g + conj(g)
 
 
@@ -236,12 +236,12 @@ squared_difference = elementwise(
     lambda g, _y, x1, x2: guarded(_twice_real(g), x1 - x2),
     lambda g, _y, x1, x2: guarded(_twice_real(g), x2 - x1),
     holomorphic=False,
-    writes=Writes(over=(0, 1), fits=is_float),
+    writes=OutArgument(over=(0, 1), fits=is_float),
 )
 
 
 def _sign_partial(g, y, x):
-    """0; a complex y keeps its modulus, so only what turns it counts."""
+    """Returns 0 for real numbers. For complex ones, only the phase of x changes y."""
     if g.dtype.kind != "c":
         return zeros_like(g)
     return divide_no_nan((g - y * y * conj(g)) * y, x + x)
@@ -252,7 +252,7 @@ absolute = elementwise(
     "absolute", "absolute", lambda g, _y, x: guarded(g, sign(x)), accepts=dtypes.REAL
 )
 
-# At a tie the whole gradient goes to the first input, beside a nan to the second.
+# At a tie, the first input receives the whole gradient. If an input is NaN, the second does.
 maximum = elementwise(
     "maximum",
     "maximum",
@@ -292,7 +292,7 @@ lcm = elementwise("lcm", "lcm", None, None, accepts=dtypes.INTEGER)
 
 
 def _shift_kernel(name):
-    """Places beyond the width of the dtype count as the last one, as in TensorFlow."""
+    """Creates a shift kernel that clips shifts to the width of the dtype, as TensorFlow does."""
 
     def kernel(xp, x, places):
         return getattr(xp, name)(x, xp.clip(places, 0, 8 * x.dtype.itemsize - 1))
@@ -310,29 +310,29 @@ right_shift = elementwise(
 is_nan = elementwise("is_nan", "isnan", None, accepts=dtypes.INEXACT)
 is_inf = elementwise("is_inf", "isinf", None, accepts=dtypes.INEXACT)
 is_finite = elementwise("is_finite", "isfinite", None, accepts=dtypes.INEXACT)
-sign_bit = elementwise("sign_bit", "signbit", None, accepts=dtypes.REAL)  # that of -0.0 is set
+sign_bit = elementwise("sign_bit", "signbit", None, accepts=dtypes.REAL)  # True for -0.0
 
 
 # Selection
 
 mask = elementwise(  # x where keep is true, else 0
     "mask",
-    lambda xp, x, keep, out=None: kept_where(xp, keep, x, out),
+    lambda xp, x, keep, out=None: fast_mask(xp, keep, x, out),
     lambda g, _y, _x, keep: mask(g, keep),
     None,
     accepts=None,
     holomorphic=False,
-    writes=Writes(over=(0,), fits=has_bits),
+    writes=OutArgument(over=(0,), fits=is_single_or_double),
 )
 select = elementwise(  # x1 where condition is true, else x2
     "select",
-    chosen_where,
+    fast_where,
     None,
     lambda g, _y, condition, _x1, _x2: mask(g, condition),
     lambda g, _y, condition, _x1, _x2: mask(g, logical_not(condition)),
     accepts=None,
     holomorphic=False,
-    writes=Writes(
-        over=(1,), fits=lambda condition, x1, _: condition.dtype == bool and has_bits(x1)
+    writes=OutArgument(
+        over=(1,), fits=lambda condition, x1, _: condition.dtype == bool and is_single_or_double(x1)
     ),
 )

@@ -1,4 +1,4 @@
-"""Matrices given by their diagonals: equations, and the eigenvalues of symmetric ones."""
+"""Banded matrices, given by their diagonals: linear systems and symmetric eigenvalues."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from retrograde.core.rules import Spec
 from retrograde.ops import reduction
 from retrograde.ops._arrays import on_host
 from retrograde.ops._families import conj
-from retrograde.ops.decomposition import over_differences
+from retrograde.ops.decomposition import reciprocal_differences
 from retrograde.ops.matrices import (
     block,
-    columns_times,
     diagonal,
-    of_matrices,
-    on_diagonal,
+    diagonal_matrix,
+    matrix_primitive,
     product,
+    scale_columns,
 )
 from retrograde.ops.shaping import put_slice, reshape, stack, take_slice
 from retrograde.ops.solvers import triangular_solve
@@ -25,25 +25,25 @@ from retrograde.values.errors import invalid
 from retrograde.values.scipy_import import import_scipy
 
 
-def shifted(x, by, axis):
-    """`x` moved on by some places along an axis, zeros coming in."""
+def shift(x, by, axis):
+    """Shifts `x` along an axis by `by` elements and fills with zeros."""
     shape = tuple(x.shape)
     size = max(shape[axis] - abs(by), 0)
     whole = [(0, n, 1) for n in shape]
     start, stop = max(-by, 0), max(by, 0)
-    taken, put = list(whole), list(whole)
-    taken[axis], put[axis] = (start, start + size, 1), (stop, stop + size, 1)
-    return put_slice(take_slice(x, where=tuple(taken)), shape=shape, where=tuple(put))
+    source, target = list(whole), list(whole)
+    source[axis], target[axis] = (start, start + size, 1), (stop, stop + size, 1)
+    return put_slice(take_slice(x, where=tuple(source)), shape=shape, where=tuple(target))
 
 
-def _sum_of_products(x1, x2):
-    """Row by row, the inner product."""
+def _inner_product(x1, x2):
+    """Returns the inner product of the last axes."""
     return reduction.sum(x1 * conj(x2), axis=(x1.ndim - 1,), keepdims=False)
 
 
-# Tridiagonal equations. The three rows are the diagonals above, on and below the main one, each
-# element in the column of its row of the matrix; the last of the first and the first of the last
-# lie outside.
+# Tridiagonal systems. The three rows of `d` are the diagonals above, on and below the main one.
+# Column i holds the elements of row i of the matrix. So the last element of the first diagonal and
+# the first of the last are outside the matrix.
 
 
 def _tridiagonal_solve_kernel(xp, d, b):
@@ -57,25 +57,26 @@ def _tridiagonal_solve_kernel(xp, d, b):
         import jax
 
         return jax.lax.linalg.tridiagonal_solve(below, main, above, b)
-    return _together(_gtsv, above, main, below, b)
+    return _solve_as_one_system(_gtsv, above, main, below, b)
 
 
-def _together(solve, *arrays):
-    """Many systems, one behind the other, are one large system: LAPACK is called once.
+def _solve_as_one_system(solve, *arrays):
+    """Solves a batch of systems as one block-diagonal system, with a single call to LAPACK.
 
-    If something is not finite, it must not spread to others by way of zeros: then one by one.
+    A non-finite value would spread to the other systems, as 0 * Inf is NaN. If there is one, the
+    systems are solved one by one.
     """
     y = solve(*arrays)
     if np.isfinite(y).all():
         return y
     y = np.empty(y.shape, y.dtype)
-    for place in np.ndindex(*y.shape[:-2]):
-        y[place] = solve(*(x[place] for x in arrays))
+    for i in np.ndindex(*y.shape[:-2]):
+        y[i] = solve(*(x[i] for x in arrays))
     return y
 
 
 def _gtsv(above, main, below, b):
-    """Where a matrix is singular, nan."""
+    """Solves with LAPACK; a singular matrix gives NaN."""
     if main.size == 1:
         return b / main[..., None] if main.all() else np.full(b.shape, np.nan, b.dtype)
     gtsv = import_scipy("linalg.lapack", "tridiagonal_solve").get_lapack_funcs(
@@ -87,14 +88,14 @@ def _gtsv(above, main, below, b):
 
 
 def _tridiagonal_adjoint(d):
-    """The diagonals of the adjoint matrix."""
-    above, main, below = (_diagonal_at(d, place) for place in range(3))
+    """Returns the diagonals of the adjoint matrix."""
+    above, main, below = (_row(d, i) for i in range(3))
     last, rows = main.ndim - 1, d.ndim - 2
-    return conj(stack(shifted(below, -1, last), main, shifted(above, 1, last), axis=rows))
+    return conj(stack(shift(below, -1, last), main, shift(above, 1, last), axis=rows))
 
 
-def _diagonal_at(d, place):
-    row = block(d, rows=(place, place + 1))
+def _row(d, i):
+    row = block(d, rows=(i, i + 1))
     return reshape(row, shape=(*row.shape[:-2], row.shape[-1]))
 
 
@@ -103,23 +104,22 @@ def _tridiagonal_solve_vjp(needed, g, y, d, _b):
     by_d = None
     if needed[0]:
         rows = g.ndim - 2
-        beside = (shifted(y, -1, rows), y, shifted(y, 1, rows))
-        by_d = -stack(*(_sum_of_products(by_rhs, x) for x in beside), axis=rows)
+        neighbors = (shift(y, -1, rows), y, shift(y, 1, rows))
+        by_d = -stack(*(_inner_product(by_rhs, x) for x in neighbors), axis=rows)
     return by_d, by_rhs if needed[1] else None
 
 
-tridiagonal_solve = of_matrices(
+tridiagonal_solve = matrix_primitive(
     "tridiagonal_solve", _tridiagonal_solve_kernel, joint=_tridiagonal_solve_vjp
 )
 
 
-# Triangular equations with few diagonals. Each row of `bands` is one of them, every element in the
-# column of its row of the matrix: from the main one down if the matrix is lower triangular, from
-# the highest down to the main one if it is upper.
+# Banded triangular systems. Each row of `bands` is a diagonal, and column i holds the elements of
+# row i of the matrix. The main diagonal comes first if the matrix is lower triangular, else last.
 
 
 def _inside(bands, lower):
-    """Where the bands are inside the matrix."""
+    """Returns a mask of the elements of `bands` that are inside the matrix."""
     k, n = bands.shape[-2:]
     steps = np.arange(k)[:, None] if lower else np.arange(k - 1, -1, -1)[:, None]
     return steps <= np.arange(n) if lower else steps + np.arange(n) < n
@@ -130,33 +130,33 @@ def _banded_solve_kernel(xp, bands, b, *, lower, adjoint):
     if not b.size:
         return b
     if xp is np:
-        return _together(partial(_tbtrs, lower=lower, adjoint=adjoint), bands, b)
-    matrix = _matrix_of(bands, lower)
+        return _solve_as_one_system(partial(_tbtrs, lower=lower, adjoint=adjoint), bands, b)
+    matrix = _dense_matrix(bands, lower)
     return triangular_solve.kernel(xp, matrix, b, lower=lower, adjoint=adjoint)
 
 
-def _matrix_of(bands, lower):
+def _dense_matrix(bands, lower):
     k, n = bands.shape[-2:]
     rows, columns = np.arange(n)[:, None], np.arange(n)
-    place = rows - columns if lower else rows - columns + k - 1
-    there = (place >= 0) & (place < k)
-    return bands[..., np.clip(place, 0, k - 1), np.broadcast_to(rows, (n, n))] * there
+    band = rows - columns if lower else rows - columns + k - 1
+    inside = (band >= 0) & (band < k)
+    return bands[..., np.clip(band, 0, k - 1), np.broadcast_to(rows, (n, n))] * inside
 
 
 def _tbtrs(bands, b, *, lower, adjoint):
-    """What LAPACK wants to be given is, upside down, the transposed matrix."""
+    """Solves with LAPACK, which stores bands by columns: reversed, `bands` is the transpose."""
     k = bands.shape[-2]
     flat = np.moveaxis(bands, -2, 0).reshape(k, -1)[::-1]
     sides = b.reshape(-1, b.shape[-1])
-    turn = adjoint and b.dtype.kind == "c"
+    conjugates = adjoint and b.dtype.kind == "c"
     tbtrs = import_scipy("linalg.lapack", "a banded solve").get_lapack_funcs("tbtrs", dtype=b.dtype)
     uplo, trans = "U" if lower else "L", "N" if adjoint else "T"
-    y, info = tbtrs(flat, sides.conj() if turn else sides, uplo=uplo, trans=trans)
+    y, info = tbtrs(flat, sides.conj() if conjugates else sides, uplo=uplo, trans=trans)
     if info:
         raise invalid(
             "banded_triangular_solve: a matrix is singular. Expected a main diagonal without zeros."
         )
-    return (y.conj() if turn else y).reshape(b.shape)
+    return (y.conj() if conjugates else y).reshape(b.shape)
 
 
 def _banded_solve_vjp(needed, g, y, bands, _b, *, lower, adjoint):
@@ -167,15 +167,15 @@ def _banded_solve_vjp(needed, g, y, bands, _b, *, lower, adjoint):
         k, rows = bands.shape[-2], g.ndim - 2
         steps = range(k) if lower else range(-k + 1, 1)
         by_bands = -stack(
-            *(_sum_of_products(left, shifted(right, step, rows)) for step in steps), axis=rows
+            *(_inner_product(left, shift(right, step, rows)) for step in steps), axis=rows
         )
     return by_bands, by_rhs if needed[1] else None
 
 
-banded_solve = of_matrices("banded_solve", _banded_solve_kernel, joint=_banded_solve_vjp)
+banded_solve = matrix_primitive("banded_solve", _banded_solve_kernel, joint=_banded_solve_vjp)
 
 
-# Eigenvalues of symmetric tridiagonal matrices, given by their main diagonal and the next
+# Eigenvalues of symmetric tridiagonal matrices, given by their main diagonal and off-diagonal
 
 
 _REAL = frozenset(map(np.dtype, "fd"))
@@ -184,16 +184,16 @@ _REAL = frozenset(map(np.dtype, "fd"))
 def _lapack_eigenvalues(alpha, beta):
     linalg, n = import_scipy("linalg", "eigh_tridiagonal"), alpha.shape[-1]
     y = np.empty(alpha.shape, alpha.dtype)
-    for place in np.ndindex(*alpha.shape[:-1]) if n else ():
-        y[place] = linalg.eigvalsh_tridiagonal(alpha[place], beta[place])
+    for i in np.ndindex(*alpha.shape[:-1]) if n else ():
+        y[i] = linalg.eigvalsh_tridiagonal(alpha[i], beta[i])
     return y
 
 
 def _lapack_eigenvectors(alpha, beta):
     linalg, n = import_scipy("linalg", "eigh_tridiagonal"), alpha.shape[-1]
     e, v = np.empty(alpha.shape, alpha.dtype), np.empty((*alpha.shape, n), alpha.dtype)
-    for place in np.ndindex(*alpha.shape[:-1]) if n else ():
-        e[place], v[place] = linalg.eigh_tridiagonal(alpha[place], beta[place])
+    for i in np.ndindex(*alpha.shape[:-1]) if n else ():
+        e[i], v[i] = linalg.eigh_tridiagonal(alpha[i], beta[i])
     return e, v
 
 
@@ -204,13 +204,13 @@ def _eigh_tridiagonal_kernel(xp, alpha, beta):
 
 def _eigh_tridiagonal_vjp(needed, g, y, _alpha, _beta):
     (by_e, by_v), (e, v) = g, y
-    inner = on_diagonal(by_e) + over_differences(e) * product(v, by_v, adjoint_a=True)
+    inner = diagonal_matrix(by_e) + reciprocal_differences(e) * product(v, by_v, adjoint_a=True)
     whole = product(product(v, inner), v, adjoint_b=True)
     by_beta = diagonal(whole, 1) + diagonal(whole, -1) if needed[1] else None
     return diagonal(whole) if needed[0] else None, by_beta
 
 
-eigh_tridiagonal = of_matrices(
+eigh_tridiagonal = matrix_primitive(
     "eigh_tridiagonal",
     _eigh_tridiagonal_kernel,
     joint=_eigh_tridiagonal_vjp,
@@ -221,15 +221,15 @@ eigh_tridiagonal = of_matrices(
 
 def _eigvalsh_tridiagonal_vjp(needed, g, _y, alpha, beta):
     _, v = eigh_tridiagonal(alpha, beta)
-    weighed, by_beta = columns_times(v, g), None
+    scaled, by_beta = scale_columns(v, g), None
     if needed[1]:
         size = beta.shape[-1]
-        above, below = block(weighed, rows=(0, size)), block(v, rows=(1, size + 1))
-        by_beta = _sum_of_products(above, below) * 2
-    return _sum_of_products(weighed, v) if needed[0] else None, by_beta
+        above, below = block(scaled, rows=(0, size)), block(v, rows=(1, size + 1))
+        by_beta = _inner_product(above, below) * 2
+    return _inner_product(scaled, v) if needed[0] else None, by_beta
 
 
-eigvalsh_tridiagonal = of_matrices(
+eigvalsh_tridiagonal = matrix_primitive(
     "eigvalsh_tridiagonal",
     lambda xp, alpha, beta: on_host(
         xp, _lapack_eigenvalues, Spec(alpha.shape, alpha.dtype), alpha, beta

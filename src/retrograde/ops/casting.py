@@ -1,4 +1,4 @@
-"""Changing the dtype, or nothing at all."""
+"""Casts, the identity, and arrays of zeros and ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.core.rules import identity_rule
-from retrograde.fusion.output_arguments import Writes
+from retrograde.fusion.output_arguments import OutArgument
 from retrograde.ops._families import elementwise
 from retrograde.values import dtypes
 
@@ -15,7 +15,7 @@ def _cast_kernel(xp, x, *, dtype, out=None):
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = xp.real(x)
     if dtype.kind in "iu" and x.dtype.kind not in "iub" and xp is np and dtype.itemsize < 4:
-        x = x.astype(np.int32)  # truncated and wrapped, as TensorFlow's CPU kernels do it
+        x = x.astype(np.int32)  # truncates and wraps, as TensorFlow's CPU kernels do
     if out is None:
         return x.astype(dtype)
     np.copyto(out, x, casting="unsafe")
@@ -30,7 +30,7 @@ cast = Primitive(
     linear=True,
 )
 
-cast_discrete = Primitive(  # to integers and bool, where the gradient ends
+cast_discrete = Primitive(  # to integers and bool, without a gradient
     "cast_discrete",
     _cast_kernel,
     vjps=None,
@@ -38,12 +38,12 @@ cast_discrete = Primitive(  # to integers and bool, where the gradient ends
 )
 
 
-cast.writes = cast_discrete.writes = Writes()
+cast.writes = cast_discrete.writes = OutArgument()
 
 
 def to_dtype(x, dtype):
-    """`x` cast to a NumPy dtype, by the one of the two primitives that fits."""
-    if getattr(x, "_array", x).dtype == dtype:  # quicker than to compare a tensor's own
+    """Casts `x` to a NumPy dtype with `cast` or `cast_discrete`."""
+    if getattr(x, "_array", x).dtype == dtype:  # faster than x.dtype of a tensor
         return x
     return cast(x, dtype=dtype) if dtype in dtypes.INEXACT else cast_discrete(x, dtype=dtype)
 
@@ -76,12 +76,12 @@ def _filled(out, value):
 
 
 zeros_like = elementwise(
-    "zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY, writes=Writes(over=(0,))
+    "zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY, writes=OutArgument(over=(0,))
 )
 ones_like = elementwise(
     "ones_like",
     _ones_like_kernel,
     None,
     accepts=dtypes.NUMERIC | dtypes.BOOL,
-    writes=Writes(over=(0,)),
+    writes=OutArgument(over=(0,)),
 )

@@ -1,20 +1,20 @@
-"""Identities that look at what passes through them."""
+"""Identities that check their input."""
 
 from retrograde.core.apply import Primitive
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
 
 
-def unusual_values(xp, x):
-    """The kinds of values in `x` that are no finite numbers, in words."""
+def nonfinite_kinds(xp, x):
+    """Returns the names of the kinds of non-finite values in `x`."""
     kinds = [(xp.isinf, "Inf"), (xp.isnan, "NaN")]
     return [name for is_kind, name in kinds if xp.any(is_kind(x))]
 
 
 def _check_numerics_kernel(xp, x, *, message):
-    # XLA computes without looking: under it this is the identity.
+    # Compiled code cannot raise: under XLA this is the identity.
     if xp.__name__ == "numpy" and not xp.isfinite(x).all():
-        found = " and ".join(unusual_values(xp, x))
+        found = " and ".join(nonfinite_kinds(xp, x))
         raise invalid(f"{message} : Tensor had {found} values")
     return x
 
@@ -42,7 +42,7 @@ def _check_range_kernel(xp, x, *, low, high, what):
     return x
 
 
-check_range = Primitive(  # integers, refused unless low <= x < high; `what` begins the message
+check_range = Primitive(  # raises unless low <= x < high; `what` starts the message
     "check_range",
     _check_range_kernel,
     vjps=None,

@@ -17,7 +17,7 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.recorders import thread
-from retrograde.ops.shaping import everywhere
+from retrograde.ops.shaping import broadcast_batched
 
 
 class Group:
@@ -172,7 +172,7 @@ all_reduce = Collective(
     "all_reduce",
     _all_reduce_kernel,
     joint=_all_reduce_vjp,
-    batch=lambda batched, *xs: all_reduce(*everywhere(batched, xs)),
+    batch=lambda batched, *xs: all_reduce(*broadcast_batched(batched, xs)),
     linear=True,
     outputs=True,
 )
@@ -232,6 +232,6 @@ def _from_first_kernel(xp, *xs):
 from_first = Collective(
     "from_first",
     _from_first_kernel,
-    batch=lambda batched, *xs: from_first(*everywhere(batched, xs)),
+    batch=lambda batched, *xs: from_first(*broadcast_batched(batched, xs)),
     outputs=True,
 )

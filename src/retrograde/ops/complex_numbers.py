@@ -1,4 +1,4 @@
-"""Complex numbers and their parts. The gradient of a real L by z = x + iy is dL/dx + i dL/dy."""
+"""Complex numbers. The gradient of a real L with respect to z = x + iy is dL/dx + i dL/dy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from retrograde.ops.casting import zeros_like
 from retrograde.values import dtypes
 
 
-def joined(xp, x1, x2):
-    """Complex numbers of their two parts."""
+def make_complex_kernel(xp, x1, x2):
+    """Returns the complex numbers with real part `x1` and imaginary part `x2`."""
     dtype = np.dtype(np.complex64 if x1.dtype == np.float32 else np.complex128)
-    if xp is np:  # not a sum: an infinite part would make the other one nan
+    if xp is np:  # x1 + 1j * x2 would be NaN where a part is infinite
         y = np.empty(np.broadcast_shapes(x1.shape, x2.shape), dtype)
         y.real, y.imag = x1, x2
         return y
@@ -24,7 +24,7 @@ def joined(xp, x1, x2):
 
 make_complex = elementwise(
     "make_complex",
-    joined,
+    make_complex_kernel,
     lambda g, _y, _x1, _x2: real(g),
     lambda g, _y, _x1, _x2: imag(g),
     accepts=frozenset({np.dtype(np.float32), np.dtype(np.float64)}),
@@ -50,7 +50,7 @@ imag = elementwise(
 complex_abs = elementwise(
     "complex_abs",
     "absolute",
-    lambda g, _y, x: make_complex(g, zeros_like(g)) * sign(x),  # sign is z / |z|, and 0 at 0
+    lambda g, _y, x: make_complex(g, zeros_like(g)) * sign(x),  # sign(z) is z / |z|, and 0 at 0
     accepts=dtypes.COMPLEX,
     holomorphic=False,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.fusion import blas_threads
 from retrograde.ops._arrays import HALF
-from retrograde.ops._families import aligned, conj
+from retrograde.ops._families import align_batched, conj
 from retrograde.ops.shaping import reshape, sum_to
 from retrograde.values import dtypes
 
@@ -29,7 +29,7 @@ def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
 
 
 def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
-    if a.ndim == 2 == b.ndim and a.dtype not in HALF:  # the shortest way to BLAS
+    if a.ndim == 2 == b.ndim and a.dtype not in HALF:  # calls BLAS directly
         if transpose_a:
             a = a.T
         if transpose_b:
@@ -39,7 +39,7 @@ def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
 
 
 def _product_of_stacks(a, b):
-    """The quickest way to the same numbers: NumPy calls BLAS for each matrix of a stack."""
+    """Multiplies stacks of matrices with as few BLAS calls as possible."""
     if a.shape[-1] == 1 == b.shape[-2]:
         return a * b
     if b.ndim == 2 and a.flags.c_contiguous and a.size and b.size:
@@ -71,7 +71,7 @@ def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):
 
 
 def _product(a, b, transpose_a, transpose_b, shape):
-    """A matrix product, summed over the batch axes along which its factor was broadcast."""
+    """Returns a matrix product, summed over the batch axes that were broadcast."""
     multiply = _matmul_on_numpy if type(a) is np.ndarray is type(b) else matmul
     y = multiply(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     if y.ndim == 2 == len(shape) or tuple(y.shape) == tuple(shape):
@@ -79,7 +79,7 @@ def _product(a, b, transpose_a, transpose_b, shape):
     return sum_to(y, shape=tuple(shape))
 
 
-def _rows(x):
+def _flatten_batch(x):
     return reshape(x, shape=(math.prod(x.shape[:-1]), x.shape[-1]))
 
 
@@ -90,8 +90,8 @@ def _vjp_a(g, _y, _a, b, *, transpose_a=False, transpose_b=False):
 
 
 def _vjp_b(g, _y, a, _b, *, transpose_a=False, transpose_b=False):
-    if a.ndim > 2 == _b.ndim and not transpose_a:  # one matrix for a whole batch: one product
-        a, g = _rows(a), _rows(g)
+    if a.ndim > 2 == _b.ndim and not transpose_a:  # one matrix for the whole batch: one product
+        a, g = _flatten_batch(a), _flatten_batch(g)
     if transpose_b:
         return _product(g, conj(a), True, transpose_a, _b.shape)
     return _product(conj(a), g, not transpose_a, False, _b.shape)
@@ -104,7 +104,7 @@ def _matmul_batch(batched, a, b, *, transpose_a=False, transpose_b=False):
             rows = reshape(b, shape=(count, math.prod(shape)))
             y = matmul(rows, a, transpose_a=False, transpose_b=not transpose_a)
             return reshape(y, shape=(*y.shape, 1))
-    a, b = aligned(batched, (a, b))
+    a, b = align_batched(batched, (a, b))
     return matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 

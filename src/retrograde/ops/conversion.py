@@ -1,4 +1,4 @@
-"""Values become tensors: what every public function does first."""
+"""Converts arguments to tensors, the first step of every public function."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from retrograde.values.errors import invalid
 
 
 def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Tensor:
-    """`value` as a tensor for use as an input.
+    """Returns `value` as a tensor, for use as an input.
 
-    Nested lists that hold tensors are stacked, which tapes can follow. A Variable gives the tensor
-    it holds, which goes by the variable's own name on tapes: hand out `identity` of it, never
-    that tensor itself.
+    Nested lists that contain tensors are stacked, which tapes record. A Variable is converted to
+    its current tensor, which shares the id of the variable on tapes: return `identity` of it to
+    the user, never that tensor itself.
     """
     if type(value) is Tensor and dtype is None:
         return value
@@ -46,12 +46,12 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
     if isinstance(value, IndexedSlices):
         return as_tensor(indexed_slices.dense(value), dtype)
     if isinstance(value, (list, tuple)) and holds_tensor(value):
-        return _packed(value, dtype, hint)
+        return _stacked(value, dtype, hint)
     return Tensor(as_array(value, dtype, hint))
 
 
 def holds_tensor(value: Any, depth: int = 0) -> bool:
-    """Whether a tensor or variable is, or is somewhere in, nested lists."""
+    """Returns whether `value` is a tensor or variable, or nested lists that contain one."""
     if isinstance(value, (list, tuple)):
         if depth > MAX_AXES:
             raise nesting_error()
@@ -59,10 +59,10 @@ def holds_tensor(value: Any, depth: int = 0) -> bool:
     return tensor_or_variable(value) is not None
 
 
-def _packed(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
-    """A list with tensors in it, stacked; the numbers beside them take their dtype.
+def _stacked(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
+    """Stacks a list that contains tensors. Numbers in the list take the dtype of the tensors.
 
-    A `dtype` that is asked for is one that the tensors in the list are cast to.
+    If `dtype` is given, the tensors are cast to it.
     """
     if dtype is None:
         return stack(*one_dtype(value), axis=0)
@@ -91,7 +91,7 @@ def _dtype_within(value: Any, depth: int = 0) -> np.dtype | None:
 
 
 def same_dtype(*values: Any) -> tuple[Tensor, ...]:
-    """Tensors of `values`; the first that has a dtype of its own lends it to Python numbers."""
+    """Converts `values` to tensors. Numbers take the dtype of the first tensor if they fit it."""
     hint = next((v._spec.dtype for v in map(tensor_or_variable, values) if v is not None), None)
     if hint is None:
         first = as_tensor(values[0])
@@ -100,9 +100,9 @@ def same_dtype(*values: Any) -> tuple[Tensor, ...]:
 
 
 def one_dtype(values: Sequence[Any]) -> list[Tensor]:
-    """Tensors of `values`; what is no tensor must be able to take the dtype of the first that is.
+    """Converts `values` to tensors. Other values must be convertible to the dtype of the first one.
 
-    Unlike `same_dtype`, a Python float beside an integer tensor is a `TypeError`.
+    Unlike `same_dtype`, a Python float next to an integer tensor raises `TypeError`.
     """
     dtype = _dtype_within(list(values))
     tensors = []
@@ -112,8 +112,8 @@ def one_dtype(values: Sequence[Any]) -> list[Tensor]:
     return tensors
 
 
-def count_dtype(dtype: Any, default: Any, what: str) -> np.dtype:
-    """The NumPy dtype of numbers that an `out_type` argument names; `default` if it is `None`."""
+def numeric_dtype(dtype: Any, default: Any, what: str) -> np.dtype:
+    """Returns the numeric NumPy dtype of an `out_type` argument; `default` if it is `None`."""
     found = np.dtype(default) if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
     if found not in dtypes.NUMERIC:
         raise invalid(f"{what}: expected a dtype of numbers. Received: {dtypes.of(found).name}.")
@@ -121,5 +121,5 @@ def count_dtype(dtype: Any, default: Any, what: str) -> np.dtype:
 
 
 def numpy_dtype(dtype: Any) -> np.dtype | None:
-    """The NumPy dtype that a `dtype` argument names; `None` stays `None`."""
+    """Returns the NumPy dtype of a `dtype` argument; `None` stays `None`."""
     return None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype

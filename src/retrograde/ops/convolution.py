@@ -1,8 +1,8 @@
-"""Convolution and its two transposes: three bilinear primitives, each other's derivatives.
+"""Convolution and its two transposes: bilinear primitives that are each other's derivatives.
 
-x is `(batch, *space, channels)`, w is `(*taps, channels of a group, results)`, and y is
-`(batch, *positions, results)`. Channels and results are in `groups` that have nothing to do with
-each other, one behind the other.
+x is `(batch, *space, channels)`, w is `(*taps, channels per group, results)`, and y is
+`(batch, *positions, results)`. Channels and results are divided into `groups` of consecutive ones,
+which are convolved separately.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.ops import _numpy_convolution, _xla_convolution
-from retrograde.ops._arrays import widened
-from retrograde.ops._windows import folded, unfolded
+from retrograde.ops._arrays import widen
+from retrograde.ops._windows import merge_batch, split_batch
 from retrograde.ops.shaping import reshape, transpose
 from retrograde.values import dtypes
 
 
-def _parts(x, groups):
+def _split_groups(x, groups):
     return np.split(x, groups, axis=-1)
 
 
 def _grouped(kernel, a, b, groups, axis=-1):
-    """`kernel` of each group by itself, the results joined along `axis`."""
+    """Runs `kernel` on each group and concatenates the results along `axis`."""
     if groups == 1:
         return kernel(a, b)
-    pairs = zip(_parts(a, groups), _parts(b, groups), strict=True)
+    pairs = zip(_split_groups(a, groups), _split_groups(b, groups), strict=True)
     return np.concatenate([kernel(*pair) for pair in pairs], axis)
 
 
@@ -33,8 +33,8 @@ def _is_depthwise(w, groups):
     return groups > 1 and w.shape[-2] == 1
 
 
-def _repeated(x, w):
-    """`x` with each channel repeated, once for each of its results."""
+def _repeat_channels(x, w):
+    """Repeats each channel of `x`, once for each of its results."""
     times = w.shape[-1] // x.shape[-1]
     return x if times == 1 else np.repeat(x, times, axis=-1)
 
@@ -42,9 +42,9 @@ def _repeated(x, w):
 def _convolve_kernel(xp, x, w, *, windows, groups):
     if xp is not np:
         return _xla_convolution.convolve(x, w, windows, groups)
-    dtype, x, w = x.dtype, widened(x), widened(w)
+    dtype, x, w = x.dtype, widen(x), widen(w)
     if _is_depthwise(w, groups):
-        y = _numpy_convolution.depthwise(_repeated(x, w), w[..., 0, :], windows)
+        y = _numpy_convolution.depthwise(_repeat_channels(x, w), w[..., 0, :], windows)
     else:
         y = _grouped(lambda x, w: _numpy_convolution.convolve(x, w, windows), x, w, groups)
     return y.astype(dtype, copy=False)
@@ -53,7 +53,7 @@ def _convolve_kernel(xp, x, w, *, windows, groups):
 def _transposed_kernel(xp, g, w, *, windows, groups, space):
     if xp is not np:
         return _xla_convolution.convolve_transposed(xp, g, w, windows, groups, space)
-    dtype, g, w = g.dtype, widened(g), widened(w)
+    dtype, g, w = g.dtype, widen(g), widen(w)
     if _is_depthwise(w, groups):
         y = _numpy_convolution.depthwise_transposed(g, w[..., 0, :], windows, space)
         y = y.reshape(*y.shape[:-1], groups, w.shape[-1] // groups).sum(-1, dtype=y.dtype)
@@ -67,36 +67,37 @@ def _transposed_kernel(xp, g, w, *, windows, groups, space):
 def _filter_kernel(xp, x, g, *, windows, groups):
     if xp is not np:
         return _xla_convolution.convolve_filter(x, g, windows, groups)
-    dtype, x, g = x.dtype, widened(x), widened(g)
+    dtype, x, g = x.dtype, widen(x), widen(g)
     if groups > 1 and x.shape[-1] == groups:
-        y = _numpy_convolution.depthwise_filter(_repeated(x, g), g, windows)[..., None, :]
+        y = _numpy_convolution.depthwise_filter(_repeat_channels(x, g), g, windows)[..., None, :]
     else:
         y = _grouped(lambda x, g: _numpy_convolution.convolve_filter(x, g, windows), x, g, groups)
     return y.astype(dtype, copy=False)
 
 
-# Batch rules. A batch of images is a longer batch. Where both factors have a batch axis its
-# elements become groups; where only one has, more channels or more results of each group.
+# Batch rules. A batch of images is merged with the batch axis. If both factors are batched, the
+# batch elements become groups. If only the other factor is, they become more channels or results of
+# each group.
 
 
-def _moved_in(x, groups):
-    """The batch axis of `x` moved behind the groups in its last axis."""
+def _batch_into_groups(x, groups):
+    """Moves the batch axis of `x` into its last axis, inside the groups."""
     shape = (*x.shape[:-1], groups, x.shape[-1] // groups)
     ndim = x.ndim
     x = transpose(reshape(x, shape=shape), perm=(*range(1, ndim), 0, ndim))
     return reshape(x, shape=(*shape[1:-2], groups * shape[0] * shape[-1]))
 
 
-def _moved_out(y, size, groups, width):
-    """The inverse of `_moved_in`, with `width` elements along the last axis in the end."""
+def _batch_out_of_groups(y, size, groups, width):
+    """Inverts `_batch_into_groups`; the result has `width` elements along the last axis."""
     shape = (*y.shape[:-1], groups, size, width // groups)
     ndim = len(shape)
     y = transpose(reshape(y, shape=shape), perm=(ndim - 2, *range(ndim - 2), ndim - 1))
     return reshape(y, shape=(*y.shape[:-2], y.shape[-2] * y.shape[-1]))
 
 
-def _channels_moved_in(w):
-    """The batch axis of a filter moved in front of the channels of a group."""
+def _batch_into_channels(w):
+    """Moves the batch axis of a filter into the channels of a group."""
     ndim = w.ndim
     w = transpose(w, perm=(*range(1, ndim - 2), 0, ndim - 2, ndim - 1))
     return reshape(w, shape=(*w.shape[:-3], w.shape[-3] * w.shape[-2], w.shape[-1]))
@@ -104,37 +105,41 @@ def _channels_moved_in(w):
 
 def _convolve_batch(batched, x, w, *, windows, groups):
     if batched == (True, False):
-        return unfolded(convolve(folded(x), w, windows=windows, groups=groups), x)
+        return split_batch(convolve(merge_batch(x), w, windows=windows, groups=groups), x)
     size, width = w.shape[0], w.shape[-1]
     if batched == (False, True):
-        y = convolve(x, _moved_in(w, groups), windows=windows, groups=groups)
-        return _moved_out(y, size, groups, width)
-    x, w = _moved_in(x, 1), _moved_in(w, 1)
-    return _moved_out(convolve(x, w, windows=windows, groups=groups * size or 1), size, 1, width)
+        y = convolve(x, _batch_into_groups(w, groups), windows=windows, groups=groups)
+        return _batch_out_of_groups(y, size, groups, width)
+    x, w = _batch_into_groups(x, 1), _batch_into_groups(w, 1)
+    return _batch_out_of_groups(
+        convolve(x, w, windows=windows, groups=groups * size or 1), size, 1, width
+    )
 
 
 def _transposed_batch(batched, g, w, *, windows, groups, space):
     attrs = {"windows": windows, "space": space}
     if batched == (True, False):
-        return unfolded(convolve_transposed(folded(g), w, groups=groups, **attrs), g)
+        return split_batch(convolve_transposed(merge_batch(g), w, groups=groups, **attrs), g)
     size, width = w.shape[0], w.shape[-2] * groups
     if batched == (False, True):
-        y = convolve_transposed(g, _channels_moved_in(w), groups=groups, **attrs)
-        return _moved_out(y, size, groups, width)
-    g, w = _moved_in(g, 1), _moved_in(w, 1)
-    return _moved_out(convolve_transposed(g, w, groups=groups * size or 1, **attrs), size, 1, width)
+        y = convolve_transposed(g, _batch_into_channels(w), groups=groups, **attrs)
+        return _batch_out_of_groups(y, size, groups, width)
+    g, w = _batch_into_groups(g, 1), _batch_into_groups(w, 1)
+    return _batch_out_of_groups(
+        convolve_transposed(g, w, groups=groups * size or 1, **attrs), size, 1, width
+    )
 
 
 def _filter_batch(batched, x, g, *, windows, groups):
     width = g.shape[-1]
     if batched == (True, True):
-        size, x, g = x.shape[0], _moved_in(x, 1), _moved_in(g, 1)
+        size, x, g = x.shape[0], _batch_into_groups(x, 1), _batch_into_groups(g, 1)
         y = convolve_filter(x, g, windows=windows, groups=groups * size or 1)
-        return _moved_out(y, size, 1, width)
+        return _batch_out_of_groups(y, size, 1, width)
     if batched == (False, True):
-        y = convolve_filter(x, _moved_in(g, groups), windows=windows, groups=groups)
-        return _moved_out(y, g.shape[0], groups, width)
-    y = convolve_filter(_moved_in(x, groups), g, windows=windows, groups=groups)
+        y = convolve_filter(x, _batch_into_groups(g, groups), windows=windows, groups=groups)
+        return _batch_out_of_groups(y, g.shape[0], groups, width)
+    y = convolve_filter(_batch_into_groups(x, groups), g, windows=windows, groups=groups)
     ndim = y.ndim
     y = reshape(y, shape=(*y.shape[:-2], x.shape[0], x.shape[-1] // groups, width))
     return transpose(y, perm=(ndim - 2, *range(ndim - 2), ndim - 1, ndim))
@@ -157,7 +162,7 @@ convolve = Primitive(
     accepts=_ACCEPTED,
 )
 
-convolve_transposed = Primitive(  # of g and w, back to x
+convolve_transposed = Primitive(  # (g, w) -> x
     "convolve_transposed",
     _transposed_kernel,
     vjps=(
@@ -172,7 +177,7 @@ convolve_transposed = Primitive(  # of g and w, back to x
     accepts=_ACCEPTED,
 )
 
-convolve_filter = Primitive(  # of x and g, back to w
+convolve_filter = Primitive(  # (x, g) -> w
     "convolve_filter",
     _filter_kernel,
     vjps=(

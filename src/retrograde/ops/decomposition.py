@@ -1,8 +1,9 @@
-"""Decompositions of matrices.
+"""Matrix decompositions.
 
-Where values repeat, their vectors are free to turn within the space they share. Terms in which a
-gradient would divide by the difference of such values are left out, as in TensorFlow. So it stays
-finite, and is right for functions of that space as a whole.
+The vectors of repeated eigenvalues or singular values are defined only up to a rotation within
+their common subspace. Gradient terms that would divide by the difference of equal values are set to
+zero, as in TensorFlow. So the gradient stays finite, and is correct for functions that depend only
+on the subspace.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from retrograde.ops._arrays import plain_dtype
+from retrograde.ops._arrays import numpy_dtype_of
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import divide_no_nan, greater, maximum, minimum
 from retrograde.ops.casting import cast, ones_like
@@ -21,13 +22,13 @@ from retrograde.ops.matrices import (
     adjoint,
     band,
     block,
-    columns_times,
     diagonal,
+    diagonal_matrix,
     lower_triangle,
-    of_matrices,
-    on_diagonal,
+    matrix_primitive,
     product,
-    rows_times,
+    scale_columns,
+    scale_rows,
     upper_triangle,
 )
 from retrograde.ops.reduction import max as maximum_over
@@ -38,7 +39,7 @@ from retrograde.values.scipy_import import import_scipy
 
 
 def _lapack(what, f, x):
-    """`f(x)`, where all is finite: LAPACK would answer all the same, or not come back."""
+    """Returns `f(x)` if `x` is finite. On non-finite input LAPACK returns garbage or hangs."""
     if np.isfinite(x).all():
         try:
             return f(x)
@@ -48,34 +49,34 @@ def _lapack(what, f, x):
 
 
 def _pairs(x):
-    """x_j and x_i, of which the sums and differences have row i and column j."""
+    """Returns x_j as a row and x_i as a column, to combine all pairs in row i and column j."""
     *batch, n = x.shape
     return reshape(x, shape=(*batch, 1, n)), reshape(x, shape=(*batch, n, 1))
 
 
 def _reciprocal(x):
-    """1 / x, and 0 where x is 0."""
+    """Returns 1 / x, and 0 where x is 0."""
     return divide_no_nan(ones_like(x), x)
 
 
-def over_differences(x):
-    """1 / (x_j - x_i) in row i and column j; 0 where they are equal."""
+def reciprocal_differences(x):
+    """Returns 1 / (x_j - x_i) in row i and column j; 0 where they are equal."""
     x_j, x_i = _pairs(x)
     return _reciprocal(x_j - x_i)
 
 
-def _hermitian_from_lower(x):
-    """The derivative of what fills up a lower triangle to a Hermitian matrix, turned round."""
+def _pull_back_to_lower(x):
+    """Pulls a cotangent back through the construction of a Hermitian matrix from its triangle."""
     h = x + adjoint(x)
     return lower_triangle(h) - band(h * 0.5, 0, 0)
 
 
 def _divided_by_upper(x, r):
-    """x times the inverse of r^H, where r is upper triangular."""
+    """Returns x times the inverse of r^H, where r is upper triangular."""
     return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=False))
 
 
-# Cholesky: the lower triangle is read, and the gradient is that of a Hermitian matrix
+# Cholesky: reads the lower triangle; the gradient is that of a Hermitian matrix
 
 
 def _cholesky_kernel(xp, x):
@@ -88,11 +89,11 @@ def _cholesky_kernel(xp, x):
 
 
 def _cholesky_one_by_one(x):
-    """A matrix that is not positive definite gives nan, and leaves the others alone."""
+    """Returns NaN for each matrix that is not positive definite."""
     y = np.tril(np.full(x.shape, np.nan, x.dtype))
-    for place in np.ndindex(*x.shape[:-2]):
+    for i in np.ndindex(*x.shape[:-2]):
         try:
-            y[place] = np.linalg.cholesky(x[place])
+            y[i] = np.linalg.cholesky(x[i])
         except np.linalg.LinAlgError:
             continue
     return y
@@ -106,10 +107,10 @@ def _cholesky_vjp(g, y, _x):
     return (whole + adjoint(whole)) * 0.5
 
 
-cholesky = of_matrices("cholesky", _cholesky_kernel, vjps=(_cholesky_vjp,))
+cholesky = matrix_primitive("cholesky", _cholesky_kernel, vjps=(_cholesky_vjp,))
 
 
-# QR: the diagonal of r is real. Columns of q beyond those of x are free to turn.
+# QR: the diagonal of r is real. A full q has more columns than x; these are not unique.
 
 
 def _qr_kernel(xp, x, *, full):
@@ -122,7 +123,7 @@ def _qr_vjp(g, y, _x, **_):
     rows, columns = _x.shape[-2:]
     if rows >= columns:
         return _tall_qr_vjp(by_q, by_r, q, r)
-    # The first columns of x decide q; the rest, which is q times that of r, is turned by it.
+    # The first columns of x determine q. The other columns of r are q^H times those of x.
     rest, by_rest = block(r, columns=(rows, columns)), block(by_r, columns=(rows, columns))
     by_q = by_q + product(product(q, rest), by_rest, adjoint_b=True)
     by_first = _tall_qr_vjp(by_q, block(by_r, columns=(0, rows)), q, block(r, columns=(0, rows)))
@@ -131,25 +132,25 @@ def _qr_vjp(g, y, _x, **_):
 
 def _tall_qr_vjp(by_q, by_r, q, r):
     size, columns = r.shape[-2:]
-    beyond = 0
+    correction = 0
     if size > columns:  # a full q
         others, by_others = block(q, columns=(columns, size)), block(by_q, columns=(columns, size))
         q, by_q = block(q, columns=(0, columns)), block(by_q, columns=(0, columns))
         r, by_r = block(r, rows=(0, columns)), block(by_r, rows=(0, columns))
-        beyond = product(others, product(by_others, q, adjoint_a=True))
+        correction = product(others, product(by_others, q, adjoint_a=True))
     m = product(by_r, r, adjoint_b=True) - product(q, by_q, adjoint_a=True)
     upper = upper_triangle(m) - band(m * 0.5, 0, 0)
-    return _divided_by_upper(by_q + product(q, upper + adjoint(upper)) - beyond, r)
+    return _divided_by_upper(by_q + product(q, upper + adjoint(upper)) - correction, r)
 
 
-qr = of_matrices("qr", _qr_kernel, vjps=(_qr_vjp,), outputs=True)
+qr = matrix_primitive("qr", _qr_kernel, vjps=(_qr_vjp,), outputs=True)
 
 
 # Singular values
 
 
 def _svd_on_numpy(x, **options):
-    """A matrix that is not finite gives nan, and leaves the others alone."""
+    """Computes singular values with NumPy; a matrix that is not finite gives NaN."""
     bad = ~np.isfinite(x).all(axis=(-2, -1))
     if bad.any():
         x = np.where(bad[..., None, None], 0, x)
@@ -174,31 +175,31 @@ def _svd_vjp(g, y, _x, **_):
     gaps = _reciprocal((s_j - s_i) * (s_j + s_i))
     by_s, gaps, inverse, s = (cast(x, dtype=_x.dtype) for x in (by_s, gaps, _reciprocal(s), s))
     u_gu, v_gv = product(u, by_u, adjoint_a=True), product(v, by_v, adjoint_a=True)
-    turn_u, turn_v = gaps * u_gu, gaps * v_gv
+    rotation_u, rotation_v = gaps * u_gu, gaps * v_gv
     inner = (
-        on_diagonal(by_s + _phase(diagonal(u_gu)) * inverse)
-        + columns_times(turn_u + adjoint(turn_u), s)
-        + rows_times(turn_v + adjoint(turn_v), s)
+        diagonal_matrix(by_s + _imaginary(diagonal(u_gu)) * inverse)
+        + scale_columns(rotation_u + adjoint(rotation_u), s)
+        + scale_rows(rotation_v + adjoint(rotation_v), s)
     )
     result = product(product(u, inner), v, adjoint_b=True)
     rows, columns = _x.shape[-2:]
     if rows > k:
         outside = by_u - product(u, u_gu)
         outside = outside - product(others_u, product(by_others_u, u, adjoint_a=True))
-        result = result + product(columns_times(outside, inverse), v, adjoint_b=True)
+        result = result + product(scale_columns(outside, inverse), v, adjoint_b=True)
     if columns > k:
         outside = by_v - product(v, v_gv)
         outside = outside - product(others_v, product(by_others_v, v, adjoint_a=True))
-        result = result + product(columns_times(u, inverse), outside, adjoint_b=True)
+        result = result + product(scale_columns(u, inverse), outside, adjoint_b=True)
     return result
 
 
-def _phase(x):
-    """The imaginary part, as an imaginary number; of real numbers 0."""
+def _imaginary(x):
+    """Returns the imaginary part as an imaginary number; 0 for real numbers."""
     return (x - conj(x)) * 0.5
 
 
-svd = of_matrices("svd", _svd_kernel, vjps=(_svd_vjp,), outputs=True)
+svd = matrix_primitive("svd", _svd_kernel, vjps=(_svd_vjp,), outputs=True)
 
 
 def _singular_values_kernel(xp, x):
@@ -207,10 +208,10 @@ def _singular_values_kernel(xp, x):
 
 def _singular_values_vjp(g, _y, x):
     _, u, v = svd(x, full=False)
-    return product(columns_times(u, cast(g, dtype=plain_dtype(x))), v, adjoint_b=True)
+    return product(scale_columns(u, cast(g, dtype=numpy_dtype_of(x))), v, adjoint_b=True)
 
 
-singular_values = of_matrices(
+singular_values = matrix_primitive(
     "singular_values", _singular_values_kernel, vjps=(_singular_values_vjp,)
 )
 
@@ -218,10 +219,11 @@ singular_values = of_matrices(
 # The pseudo-inverse
 
 
-def _pinv_kernel(xp, x, rcond, *, cuts):  # noqa: ARG001
-    """Singular values of up to `rcond` times the largest count as 0.
+def _pinv_kernel(xp, x, rcond, *, truncates):  # noqa: ARG001
+    """Computes the pseudo-inverse; singular values up to `rcond` times the largest count as 0.
 
-    Where that `cuts` off more than rounding errors, the gradient takes some more work.
+    `truncates` says that this may drop more than rounding errors. Then the gradient has another
+    term.
     """
     u, s, vh = (_svd_on_numpy if xp is np else xp.linalg.svd)(x, full_matrices=False)
     largest = xp.max(s, axis=-1, keepdims=True, initial=0)
@@ -230,8 +232,8 @@ def _pinv_kernel(xp, x, rcond, *, cuts):  # noqa: ARG001
     return (vh.mT.conj() * inverse[..., None, :]) @ u.mT.conj()
 
 
-def _pinv_vjp(g, y, x, rcond, *, cuts):
-    """By Golub and Pereyra: nothing is divided by differences of singular values."""
+def _pinv_vjp(g, y, x, rcond, *, truncates):
+    """Uses the formula of Golub and Pereyra, which does not divide by differences."""
     h = adjoint(g)
     yh, hy = product(y, h), product(h, y)
     by_x = (
@@ -239,55 +241,58 @@ def _pinv_vjp(g, y, x, rcond, *, cuts):
         + product(y, product(y, h - product(hy, x)), adjoint_a=True)
         - adjoint(product(yh, y))
     )
-    return by_x + _by_what_is_cut_off(g, x, rcond) if cuts and 0 not in x.shape else by_x
+    if not truncates or 0 in x.shape:
+        return by_x
+    return by_x + _truncation_term(g, x, rcond)
 
 
-def _by_what_is_cut_off(g, x, rcond):
-    """What their formula leaves out: how the vectors of each singular value that was kept turn
-    towards those of each that was cut off, which are between them alone.
+def _truncation_term(g, x, rcond):
+    """Computes the term that the formula of Golub and Pereyra omits.
+
+    It accounts for rotations of the vectors of kept singular values towards those of dropped ones.
     """
     s, u, v = svd(x, full=False)
-    dtype = plain_dtype(x)
+    dtype = numpy_dtype_of(x)
     rcond = reshape(real(rcond) if dtype.kind == "c" else rcond, shape=(*rcond.shape, 1))
     limit = rcond * maximum_over(s, axis=(s.ndim - 1,), keepdims=True)
-    kept_j, kept_i = _pairs(cast(greater(s, limit), dtype=plain_dtype(s)))
+    kept_j, kept_i = _pairs(cast(greater(s, limit), dtype=numpy_dtype_of(s)))
     s_j, s_i = _pairs(s)
     small, large = minimum(s_i, s_j), maximum(s_i, s_j)
     ratio = divide_no_nan(small, large)
     gaps = _reciprocal((large - small) * (large + small))
-    here = cast((kept_i - kept_j) * (kept_i - kept_j) * ratio * gaps, dtype=dtype)
-    there = here * cast(ratio, dtype=dtype)
+    direct = cast((kept_i - kept_j) * (kept_i - kept_j) * ratio * gaps, dtype=dtype)
+    crossed = direct * cast(ratio, dtype=dtype)
     inner = product(product(v, g, adjoint_a=True), u)
-    return product(product(u, here * inner + adjoint(there * inner)), v, adjoint_b=True)
+    return product(product(u, direct * inner + adjoint(crossed * inner)), v, adjoint_b=True)
 
 
-pinv = of_matrices("pinv", _pinv_kernel, vjps=(_pinv_vjp, None))
+pinv = matrix_primitive("pinv", _pinv_kernel, vjps=(_pinv_vjp, None))
 
 
-# Eigenvalues of Hermitian matrices, of which the lower triangle is read
+# Eigenvalues of Hermitian matrices; reads the lower triangle
 
 
 def _eigh_kernel(xp, x):
     if xp is np:
         e, v = _lapack("eigh", np.linalg.eigh, np.tril(x))
     else:
-        e, v = xp.linalg.eigh(_filled_up(xp, x), symmetrize_input=False)
+        e, v = xp.linalg.eigh(_hermitian(xp, x), symmetrize_input=False)
     return e.astype(x.dtype, copy=False), v
 
 
-def _filled_up(xp, x):
-    """The Hermitian matrix whose lower triangle is that of x: so that JAX knows what was read."""
+def _hermitian(xp, x):
+    """Returns the Hermitian matrix with the lower triangle of x, so that JAX can differentiate."""
     low = xp.tril(x, -1)
     return low + low.mT.conj() + xp.tril(xp.triu(x)).real.astype(x.dtype)
 
 
 def _eigh_vjp(g, y, _x):
     (by_e, by_v), (e, v) = g, y
-    inner = on_diagonal(by_e) + over_differences(e) * product(v, by_v, adjoint_a=True)
-    return _hermitian_from_lower(product(product(v, inner), v, adjoint_b=True))
+    inner = diagonal_matrix(by_e) + reciprocal_differences(e) * product(v, by_v, adjoint_a=True)
+    return _pull_back_to_lower(product(product(v, inner), v, adjoint_b=True))
 
 
-eigh = of_matrices("eigh", _eigh_kernel, vjps=(_eigh_vjp,), outputs=True)
+eigh = matrix_primitive("eigh", _eigh_kernel, vjps=(_eigh_vjp,), outputs=True)
 
 
 def _eigvalsh_kernel(xp, x):
@@ -298,13 +303,13 @@ def _eigvalsh_kernel(xp, x):
 
 def _eigvalsh_vjp(g, _y, x):
     _, v = eigh(x)
-    return _hermitian_from_lower(product(columns_times(v, g), v, adjoint_b=True))
+    return _pull_back_to_lower(product(scale_columns(v, g), v, adjoint_b=True))
 
 
-eigvalsh = of_matrices("eigvalsh", _eigvalsh_kernel, vjps=(_eigvalsh_vjp,))
+eigvalsh = matrix_primitive("eigvalsh", _eigvalsh_kernel, vjps=(_eigvalsh_vjp,))
 
 
-# Eigenvalues of any matrices: complex, with vectors of length 1
+# Eigenvalues of general matrices: complex, with eigenvectors of norm 1
 
 
 def _eig_kernel(xp, x):
@@ -314,7 +319,7 @@ def _eig_kernel(xp, x):
 
 
 def _as_input(x, _x):
-    """`x` in the dtype of the input, which may be real."""
+    """Returns `x`, or its real part if the input is real."""
     return x if _x.dtype.kind == "c" else real(x)
 
 
@@ -322,13 +327,13 @@ def _eig_vjp(g, y, _x):
     (by_e, by_v), (e, v) = g, y
     v_gv = product(v, by_v, adjoint_a=True)
     stretch = diagonal(v_gv)
-    stretch = (stretch + conj(stretch)) * 0.5  # a vector keeps its length
-    turn = v_gv - columns_times(product(v, v, adjoint_a=True), stretch)
-    inner = on_diagonal(by_e) + conj(over_differences(e)) * turn
+    stretch = (stretch + conj(stretch)) * 0.5  # the norm of an eigenvector is constant
+    rotation = v_gv - scale_columns(product(v, v, adjoint_a=True), stretch)
+    inner = diagonal_matrix(by_e) + conj(reciprocal_differences(e)) * rotation
     return _as_input(solve(v, product(inner, v, adjoint_b=True), adjoint=True), _x)
 
 
-eig = of_matrices("eig", _eig_kernel, vjps=(_eig_vjp,), outputs=True)
+eig = matrix_primitive("eig", _eig_kernel, vjps=(_eig_vjp,), outputs=True)
 
 
 def _eigvals_kernel(xp, x):
@@ -338,13 +343,13 @@ def _eigvals_kernel(xp, x):
 
 def _eigvals_vjp(g, _y, x):
     _, v = eig(x)
-    return _as_input(solve(v, rows_times(adjoint(v), g), adjoint=True), x)
+    return _as_input(solve(v, scale_rows(adjoint(v), g), adjoint=True), x)
 
 
-eigvals = of_matrices("eigvals", _eigvals_kernel, vjps=(_eigvals_vjp,))
+eigvals = matrix_primitive("eigvals", _eigvals_kernel, vjps=(_eigvals_vjp,))
 
 
-# LU: both triangles in one matrix, and the order of the rows
+# LU: both triangles in one matrix, and the row permutation
 
 
 def _lu_kernel(xp, x, *, dtype):
@@ -353,28 +358,28 @@ def _lu_kernel(xp, x, *, dtype):
 
         y, _, order = jax.lax.linalg.lu(x)
         return y, order.astype(dtype)
-    y, order = (_eliminated if x.size > x.shape[-1] ** 3 else _lu_by_scipy)(x)
+    y, order = (_eliminate if x.size > x.shape[-1] ** 3 else _lu_by_scipy)(x)
     if not np.diagonal(y, axis1=-2, axis2=-1).all():
-        raise invalid("lu: a matrix is singular. Expected matrices that can be inverted.")
+        raise invalid("lu: a matrix is singular. Expected invertible matrices.")
     return y, order.astype(dtype)
 
 
 def _lu_by_scipy(x):
     if not x.size:
         return x.copy(), np.zeros(x.shape[:-1], int)
-    places, lower, upper = import_scipy("linalg", "lu").lu(x, p_indices=True, check_finite=False)
-    return np.tril(lower, -1) + upper, np.argsort(places, axis=-1)
+    rows, lower, upper = import_scipy("linalg", "lu").lu(x, p_indices=True, check_finite=False)
+    return np.tril(lower, -1) + upper, np.argsort(rows, axis=-1)
 
 
-def _eliminated(x):
-    """Column by column, for more matrices at once than they have columns: these lie innermost."""
+def _eliminate(x):
+    """Eliminates column by column, vectorized over the matrices. They are the last axis here."""
     n = x.shape[-1]
     y = np.moveaxis(x.reshape(-1, n, n), 0, -1).copy()
     each = np.arange(y.shape[-1])
     order = np.repeat(np.arange(n)[:, None], len(each), axis=1)
     for k in range(n):
         column = y[k:, k]
-        sizes = abs(column.real) + abs(column.imag)  # what LAPACK compares, too
+        sizes = abs(column.real) + abs(column.imag)  # as LAPACK compares
         pivot = k + sizes.argmax(0)
         chosen, others = y[pivot, :, each].T, y[k].copy()
         y[pivot, :, each], y[k] = others.T, chosen
@@ -391,20 +396,20 @@ def _lu_vjp(g, y, _x, **_):
     inner = inner + upper_triangle(product(upper_triangle(by_lu), upper, adjoint_b=True))
     half = triangular_solve(lower, inner, lower=True, adjoint=True)
     rows = _divided_by_upper(half, upper)
-    places = reshape(order, shape=(*order.shape, 1))
-    return scatter_nd(rows, places, shape=tuple(_x.shape), batch_dims=rows.ndim - 2)
+    indices = reshape(order, shape=(*order.shape, 1))
+    return scatter_nd(rows, indices, shape=tuple(_x.shape), batch_dims=rows.ndim - 2)
 
 
 def unit_lower_triangle(lu):
-    """The lower triangle of an LU decomposition, the diagonal of which is 1."""
-    diagonal_of_ones = on_diagonal(ones_like(diagonal(lu)))
+    """Returns the lower triangle of an LU decomposition, with ones on the diagonal."""
+    diagonal_of_ones = diagonal_matrix(ones_like(diagonal(lu)))
     return lower_triangle(lu, -1) + diagonal_of_ones
 
 
-lu = of_matrices("lu", _lu_kernel, vjps=(_lu_vjp,), outputs=True)
+lu = matrix_primitive("lu", _lu_kernel, vjps=(_lu_vjp,), outputs=True)
 
 
-# With which row each was swapped, in turn, and the order of the rows in the end
+# LAPACK pivots: the row that each row is swapped with, in order; and the resulting permutation
 
 
 def _pivots_kernel(xp, x):
@@ -420,12 +425,12 @@ def _pivots_by_scipy(x):
     *batch, rows, columns = x.shape
     pivots = np.zeros((*batch, min(rows, columns)), np.int32)
     order = np.tile(np.arange(rows, dtype=np.int32), (*batch, 1))
-    (factorise,) = import_scipy("linalg", "lu").get_lapack_funcs(("getrf",), (x,))
-    for place in np.ndindex(*batch):
-        _, pivots[place], _ = factorise(x[place])
-        for i, j in enumerate(pivots[place]):
-            order[place][[i, j]] = order[place][[j, i]]
+    (factorize,) = import_scipy("linalg", "lu").get_lapack_funcs(("getrf",), (x,))
+    for matrix in np.ndindex(*batch):
+        _, pivots[matrix], _ = factorize(x[matrix])
+        for i, j in enumerate(pivots[matrix]):
+            order[matrix][[i, j]] = order[matrix][[j, i]]
     return pivots, order
 
 
-pivots = of_matrices("pivots", _pivots_kernel, vjps=None, outputs=True)
+pivots = matrix_primitive("pivots", _pivots_kernel, vjps=None, outputs=True)

@@ -1,4 +1,4 @@
-"""Fourier and cosine transforms. They are linear, and each is the transpose of another."""
+"""Fourier and cosine transforms: linear primitives, each the transpose of another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.ops._arrays import fourier, plain_dtype
+from retrograde.ops._arrays import fft_module, numpy_dtype_of
 from retrograde.ops.shaping import put_slice, take_slice
 from retrograde.values import dtypes
 
@@ -15,7 +15,7 @@ REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def resized(x, shape):
-    """`x` cut off or filled up with zeros at the end of each axis until it has `shape`."""
+    """Truncates or zero-pads the end of each axis of `x` so that it has `shape`."""
     kept = tuple((0, min(sizes), 1) for sizes in zip(x.shape, shape, strict=True))
     if any(stop < size for (_, stop, _), size in zip(kept, x.shape, strict=True)):
         x = take_slice(x, where=kept)
@@ -26,22 +26,22 @@ def resized(x, shape):
 
 # Fourier transforms
 #
-# A transform takes place along `axes`, each first resized to one of `lengths`. `norm` says which
-# way is divided by the number of points: the way "back", the way "forward", or both, by its root
-# ("ortho"). The transpose goes the other way, and is divided if the transform itself is.
+# A transform runs along `axes`, which are first resized to `lengths`. `norm` says whether the
+# "backward" or the "forward" transform is divided by the number of points, or both by its square
+# root ("ortho"). The transpose is the transform in the other direction with the same factor.
 
 _TRANSPOSED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def bins(length):
-    """How many frequencies the transform of `length` real numbers has; the others mirror them."""
+    """Returns the number of frequencies of a real transform of `length` numbers."""
     return length // 2 + 1 if length else 0
 
 
 def _kernel(name, last_size, result_dtype):
     def kernel(xp, x, *, axes, lengths, norm):
         if x.size and math.prod(lengths):
-            return getattr(fourier(xp), name)(x, s=lengths, axes=axes, norm=norm)
+            return getattr(fft_module(xp), name)(x, s=lengths, axes=axes, norm=norm)
         shape = list(x.shape)
         for axis, length in zip(axes, lengths, strict=True):
             shape[axis] = length
@@ -70,7 +70,7 @@ def _transform(name, kernel, rule, accepts):
     return primitive
 
 
-def _back(transposed):
+def _transpose_rule(transposed):
     def rule(g, _y, _x, *, norm, **attrs):
         return resized(transposed(g, norm=_TRANSPOSED[norm], **attrs), tuple(_x.shape))
 
@@ -80,64 +80,66 @@ def _back(transposed):
 fft = _transform(
     "fft",
     _kernel("fftn", lambda n: n, lambda dtype: dtype),
-    _back(lambda g, **attrs: ifft(g, **attrs)),
+    _transpose_rule(lambda g, **attrs: ifft(g, **attrs)),
     dtypes.COMPLEX,
 )
 ifft = _transform(
     "ifft",
     _kernel("ifftn", lambda n: n, lambda dtype: dtype),
-    _back(lambda g, **attrs: fft(g, **attrs)),
+    _transpose_rule(lambda g, **attrs: fft(g, **attrs)),
     dtypes.COMPLEX,
 )
 
 
 def _factors(n, rest, first, last, like):
-    """`n` numbers, all the same but for the first and the last, in the dtype of `like`."""
-    factors = np.full(n, rest, plain_dtype(like))
+    """Returns `n` factors in the dtype of `like`: `first`, then `rest`, then `last`."""
+    factors = np.full(n, rest, numpy_dtype_of(like))
     factors[-1:] = last
     factors[:1] = first
     return factors
 
 
-def _weighed(g, axis, length, weight):
-    """`g` times `weight` at the frequencies that have a mirror image.
+def _scale_mirrored(g, axis, length, weight):
+    """Multiplies `g` by `weight` at frequencies whose mirror image a real transform omits.
 
-    The first has none; nor has the last if `length` is even.
+    The first has none. Nor has the last if `length` is even.
     """
     weights = _factors(bins(length), weight, 1, weight if length % 2 else 1, g)
     return g * weights.reshape(-1, *(1,) * (g.ndim - 1 - axis))
 
 
 def _rfft_transposed(g, *, axes, lengths, norm):
-    return irfft(_weighed(g, axes[-1], lengths[-1], 0.5), axes=axes, lengths=lengths, norm=norm)
+    return irfft(
+        _scale_mirrored(g, axes[-1], lengths[-1], 0.5), axes=axes, lengths=lengths, norm=norm
+    )
 
 
 def _irfft_transposed(g, *, axes, lengths, norm):
-    return _weighed(rfft(g, axes=axes, lengths=lengths, norm=norm), axes[-1], lengths[-1], 2)
+    return _scale_mirrored(rfft(g, axes=axes, lengths=lengths, norm=norm), axes[-1], lengths[-1], 2)
 
 
 rfft = _transform(
     "rfft",
     _kernel("rfftn", bins, _complex_of),
-    _back(_rfft_transposed),
+    _transpose_rule(_rfft_transposed),
     REAL,
 )
 irfft = _transform(
     "irfft",
     _kernel("irfftn", lambda n: n, _real_of),
-    _back(_irfft_transposed),
+    _transpose_rule(_irfft_transposed),
     dtypes.COMPLEX,
 )
 
 
-# Cosine transforms, of the last axis. Types 2 and 3 are each other's transpose, but for factors.
+# Cosine transforms of the last axis. Types 2 and 3 are each other's transpose, up to factors.
 
 
 def _dct_kernel(xp, x, *, kind, ortho):
     if not x.size:
         return x
     if xp is np:
-        return fourier(np).dct(x, kind, norm="ortho" if ortho else None)
+        return fft_module(np).dct(x, kind, norm="ortho" if ortho else None)
     if not ortho:
         return _DCT_BY_FFT[kind](xp, x)
     n = x.shape[-1]
@@ -148,7 +150,7 @@ def _dct_kernel(xp, x, *, kind, ortho):
     return _DCT_BY_FFT[kind](xp, x) * _factors(n, scale, first, scale, x)
 
 
-# XLA has the Fourier transform alone.
+# XLA has only the Fourier transform.
 
 
 def _twiddles(n, sign, dtype):

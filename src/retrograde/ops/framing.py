@@ -1,4 +1,4 @@
-"""A signal cut into frames that overlap, and its transpose, frames added up to a signal."""
+"""Splitting a signal into overlapping frames, and its transpose, overlap-add."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import math
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.ops._arrays import taken, wide
+from retrograde.ops._arrays import compute_dtype, take
 from retrograde.values import dtypes
 
 
-def _places(count, length, step):
-    """Where in the signal the samples of each frame lie."""
+def _indices(count, length, step):
+    """Returns the indices into the signal of the samples of each frame."""
     return step * np.arange(count)[:, None] + np.arange(length)
 
 
 def _frame_kernel(xp, x, *, axis, count, length, step):
     if xp is not np:
-        return taken(xp, x, _places(count, length, step), axis)
+        return take(xp, x, _indices(count, length, step), axis)
     # Frames share the memory of the signal.
     stride = x.strides[axis]
     return np.lib.stride_tricks.as_strided(
@@ -46,13 +46,13 @@ def _overlap_add_kernel(xp, x, *, axis, size, step):
     count, length = x.shape[axis : axis + 2]
     outer, inner = x.shape[:axis], x.shape[axis + 2 :]
     if xp is not np:
-        y = xp.zeros((*outer, size, *inner), wide(x.dtype))
-        at = (*(slice(None),) * axis, _places(count, length, step))
+        y = xp.zeros((*outer, size, *inner), compute_dtype(x.dtype))
+        at = (*(slice(None),) * axis, _indices(count, length, step))
         return y.at[at].add(x.astype(y.dtype)).astype(x.dtype)
-    # The result lies in rows of one step each. A frame covers several of them: the first rows of
-    # all frames are added in one go, then the second rows, and so on.
+    # The result is divided into rows of one step each. A frame covers several rows: the first rows
+    # of all frames are added at once, then the second rows, and so on.
     rows = max(math.ceil(size / step), count + math.ceil(length / step) - 1)
-    y = np.zeros((math.prod(outer), rows, step, math.prod(inner)), wide(x.dtype))
+    y = np.zeros((math.prod(outer), rows, step, math.prod(inner)), compute_dtype(x.dtype))
     x = x.reshape(math.prod(outer), count, length, math.prod(inner))
     for row, start in enumerate(range(0, length, step)):
         part = x[:, :, start : start + step]

@@ -1,4 +1,4 @@
-"""Operations that compute in Python or NumPy and are host callbacks in a `function`."""
+"""Operations that compute in Python or NumPy. In a traced `function` they are host callbacks."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import exhausted, is_out_of_memory
 
 HOST_BUILDERS: dict[str, Callable[[Callable, Any], HostCallback]] = {}
-REGISTERED_FUNCTIONS: dict[
-    str, Callable
-] = {}  # functions of this library that a description may name
+REGISTERED_FUNCTIONS: dict[str, Callable] = {}  # that saved descriptions may name
 
 
 def register_function(function: Callable) -> Callable:
-    """Lets recipes name `function`, which stands in a module of this library."""
+    """Registers `function`, which is defined in this library, so that saved recipes can name it."""
     REGISTERED_FUNCTIONS[registered_name(function)] = function
     return function
 
 
 def registered_name(function: Callable) -> str:
-    """The name by which a description knows `function`."""
+    """Returns the name under which `function` is registered."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
 class CallbackResult(NamedTuple):
-    """What Python code gave: arrays, or `None`; what they mean; something to be kept with them."""
+    """The result of Python code: a list of arrays or `None`.
+
+    `structure` describes what the arrays are; a trace is reused only if it is the same. `value` is
+    passed along with them.
+    """
 
     arrays: list
-    meaning: str = ""
-    kept: Any = None
+    structure: str = ""
+    value: Any = None
 
 
 def object_array(value: Any) -> np.ndarray:
-    """A Python object as an array without axes."""
+    """Returns a Python object as a scalar object array."""
     box = np.empty((), object)
     box[()] = value
     return box
@@ -50,19 +52,19 @@ def object_array(value: Any) -> np.ndarray:
 def call_on_each_replay(
     name: str, f: Callable, inputs: tuple[Tensor, ...] = ()
 ) -> tuple[list, Tensor]:
-    """What `f(*arrays)`, an `Answer`, holds for this call of a function and each one that follows.
+    """Calls `f(*arrays)` now, and again in each replay of the `function` that is being traced.
 
-    The arrays come as tensors, with a tensor that holds the answer itself. A call in which they
-    have other shapes, dtypes or another meaning is another recording.
+    Returns the arrays of its `CallbackResult` as tensors, and a tensor that holds the result
+    itself. A replay in which shapes, dtypes or structure differ retraces the function.
     """
 
-    def described(*arrays: Any) -> tuple:
-        answer = f(*arrays)
-        shapes = [None if x is None else (x.shape, x.dtype.str) for x in answer.arrays]
-        return object_array(f"{shapes} {answer.meaning}".encode()), object_array(answer)
+    def call(*arrays: Any) -> tuple:
+        result = f(*arrays)
+        specs = [None if x is None else (x.shape, x.dtype.str) for x in result.arrays]
+        return object_array(f"{specs} {result.structure}".encode()), object_array(result)
 
-    description, box = call_host(HostCallback(name, described, pure=False, outputs=True), inputs)
-    np.asarray(description)  # is heard, and so becomes a guard
+    description, box = call_host(HostCallback(name, call, pure=False, outputs=True), inputs)
+    np.asarray(description)  # the recorder observes this and adds a guard
     arrays = box._array.item().arrays
     parts = iter(call_host(HostCallback("parts", _parts, pure=True, outputs=True), (box,)))
     return [None if x is None else next(parts) for x in arrays], box
@@ -73,12 +75,11 @@ def _parts(box: np.ndarray) -> tuple:
 
 
 def host_function(function: Callable | None = None, *, dynamic_shapes: bool = False) -> Callable:
-    """A function that computes with the values of tensors, in Python or by NumPy.
+    """Decorates a function that computes with the values of tensors, in Python or NumPy.
 
-    In a `function` that is recorded it is one call, which replays make again, with values of their
-    own. The specs of the arguments determine the specs of the results. Where shapes follow
-    from values it has `open_shapes`: a replay in which they are others is another recording. No
-    gradient flows.
+    In a traced `function` it is one host callback, which each replay calls again. The specs of the
+    arguments must determine the specs of the results. If result shapes depend on values, pass
+    `dynamic_shapes`: a replay with other shapes retraces the function. No gradient flows.
     """
     if function is None:
         return functools.partial(host_function, dynamic_shapes=dynamic_shapes)
@@ -89,7 +90,7 @@ def host_function(function: Callable | None = None, *, dynamic_shapes: bool = Fa
         try:
             if thread.recorders.tracer is None:
                 return function(*args, **kwargs)
-            return _recorded(function, (args, kwargs), dynamic_shapes)
+            return _call_recorded(function, (args, kwargs), dynamic_shapes)
         except (MemoryError, ValueError) as error:
             if is_out_of_memory(error):
                 raise exhausted(error, function.__name__.strip("_")) from None
@@ -98,47 +99,50 @@ def host_function(function: Callable | None = None, *, dynamic_shapes: bool = Fa
     return operation
 
 
-def _recorded(function: Callable, given: tuple[tuple, dict], dynamic_shapes: bool) -> Any:
-    holders = [_held(leaf) for leaf in nest.leaves(given, expand_composites=True)]
+def _call_recorded(function: Callable, arguments: tuple[tuple, dict], dynamic_shapes: bool) -> Any:
+    holders = [_held(leaf) for leaf in nest.leaves(arguments, expand_composites=True)]
     tensors = tuple([held._read() for held in holders if held is not None])
     for x in tensors:
         escape(x, NUMPY_CALL)
-    # Replays bring tensors of their own; these are let go.
-    leaves = (None if _held(leaf) is not None else leaf for leaf in nest.leaves(given))
-    call = _Call(function, nest.pack(given, leaves), [held is not None for held in holders])
+    # Replays pass other tensors, so these are not kept.
+    leaves = (None if _held(leaf) is not None else leaf for leaf in nest.leaves(arguments))
+    call = _Call(function, nest.pack(arguments, leaves), [held is not None for held in holders])
     y = call([x._array for x in tensors])
     host = _host(call, dynamic_shapes)
     outputs = thread.recorders.tracer.record_host(host, tensors, _arrays_in(y, dynamic_shapes))
     if dynamic_shapes:
         shapes, *outputs = outputs
-        escape(shapes, "shape")  # and so becomes a guard
+        escape(shapes, "shape")  # adds a guard
     return nest.pack(y, iter(outputs), expand_composites=True)
 
 
 def _held(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
-        return Tensor(leaf) if _is_tensors(leaf) else None
+        return Tensor(leaf) if _is_tensor_value(leaf) else None
     return tensor_or_variable(leaf)
 
 
-def _is_tensors(array: np.ndarray) -> bool:
-    """Whether a tensor may have this array: one of objects must be of strings."""
+def _is_tensor_value(array: np.ndarray) -> bool:
+    """Returns whether a tensor can hold this array. Objects must be byte strings."""
     if array.dtype == object:
         return all(type(value) is bytes for value in array.flat)
     return dtypes.is_known(array.dtype)
 
 
 class _Call:
-    """A call of `function` with arguments `given`; of their leaves, some stand for tensors."""
+    """A call of `function` with `arguments`, a pair of args and kwargs.
 
-    def __init__(self, function: Callable, given: tuple[tuple, dict], is_tensor: list) -> None:
+    `is_tensor` says which leaves of the arguments are tensors.
+    """
+
+    def __init__(self, function: Callable, arguments: tuple[tuple, dict], is_tensor: list) -> None:
         self.function = function
-        self.given = given
+        self.arguments = arguments
         self.is_tensor = is_tensor
-        self._direct = _direct_arguments(given[0], is_tensor)
+        self._direct = _direct_arguments(arguments[0], is_tensor)
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """What it returns for the values in `arrays`."""
+        """Returns the result for the values in `arrays`."""
         tensors = [Tensor(np.asarray(array)) for array in arrays]
         if not thread.recorders:
             return self._called(tensors)
@@ -146,29 +150,29 @@ class _Call:
             return self._called(tensors)
 
     def _called(self, tensors: list[Tensor]) -> Any:
-        args, kwargs = self.given
+        args, kwargs = self.arguments
         if self._direct is not None:
             args = list(args)
-            for place, x in zip(self._direct, tensors, strict=True):
-                args[place] = x
+            for i, x in zip(self._direct, tensors, strict=True):
+                args[i] = x
         else:
             values = iter(tensors)
             pairs = zip(
-                nest.leaves(self.given, expand_composites=True), self.is_tensor, strict=True
+                nest.leaves(self.arguments, expand_composites=True), self.is_tensor, strict=True
             )
             leaves = [next(values) if tensor else leaf for leaf, tensor in pairs]
-            args, kwargs = nest.pack(self.given, iter(leaves), expand_composites=True)
+            args, kwargs = nest.pack(self.arguments, iter(leaves), expand_composites=True)
         return self.function(*args, **kwargs)
 
 
 def _direct_arguments(args: tuple, is_tensor: list) -> list[int] | None:
-    """The places of tensors in `args`, if they are nowhere else: then there is a short way."""
+    """Returns the positions of tensors in `args`, or `None` if tensors are nested or keywords."""
     found, flags = [], iter(is_tensor)
-    for place, value in enumerate(args):
+    for i, value in enumerate(args):
         inner = [next(flags) for _ in nest.leaves(value, expand_composites=True)]
         if any(inner) and value is not None:
             return None
-        found += [place] if any(inner) else []
+        found += [i] if any(inner) else []
     return None if any(flags) else found
 
 
@@ -176,25 +180,25 @@ def _host(call: _Call, dynamic_shapes: bool) -> HostCallback:
     def run(*arrays: Any) -> tuple:
         return _arrays_in(call(arrays), dynamic_shapes)
 
-    name, values = registered_name(call.function), (call.given, call.is_tensor, dynamic_shapes)
+    name, values = registered_name(call.function), (call.arguments, call.is_tensor, dynamic_shapes)
     description = CallbackDescription("host_function", name, values)
     return HostCallback(
         call.function.__name__.strip("_"), run, pure=True, outputs=True, description=description
     )
 
 
-def _made_again(function: Callable, values: tuple) -> HostCallback:
-    given, is_tensor, dynamic_shapes = values
-    return _host(_Call(function, given, is_tensor), dynamic_shapes)
+def _rebuild_host(function: Callable, values: tuple) -> HostCallback:
+    arguments, is_tensor, dynamic_shapes = values
+    return _host(_Call(function, arguments, is_tensor), dynamic_shapes)
 
 
-HOST_BUILDERS["host_function"] = _made_again
+HOST_BUILDERS["host_function"] = _rebuild_host
 
 
 def _arrays_in(y: Any, dynamic_shapes: bool) -> tuple:
-    """The arrays of all tensors in `y`; before them, where these are open, their shapes.
+    """Returns the arrays of all tensors in `y`; with `dynamic_shapes`, an array of shapes first.
 
-    Of each it is the number of axes, then their sizes.
+    It holds the number of axes of each array, followed by its sizes.
     """
     plain = (y,) if type(y) is Tensor else y
     if not (isinstance(plain, tuple) and all([type(x) is Tensor for x in plain])):

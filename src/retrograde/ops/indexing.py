@@ -1,4 +1,4 @@
-"""Picking elements by index, and putting them back."""
+"""Gather and scatter."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.ops._arrays import sum_at, taken, write_at
+from retrograde.ops._arrays import numpy_dtype_of, sum_at, take, write_at
 from retrograde.ops.arithmetic import equal
 from retrograde.ops.casting import cast, zeros_like
-from retrograde.ops.shaping import everywhere, reshape, transpose
+from retrograde.ops.shaping import broadcast_batched, reshape, transpose
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
 
 def _check_range(indices, size):
-    """TensorFlow refuses indices outside [0, size); so NumPy's negative ones too."""
+    """Raises an error for indices outside [0, size), negative ones included, as TensorFlow does."""
     if indices.size and not (indices.min() >= 0 and indices.max() < size):
         flat = np.ravel(indices)
         position = int(np.flatnonzero((flat < 0) | (flat >= size))[0])
@@ -30,18 +30,18 @@ def _gather_kernel(xp, x, indices, *, axis, **_):
     if xp is np:
         _check_range(indices, x.shape[axis])
         y = x.take(indices, axis)
-        return y if x.dtype != object else np.asarray(y, object)  # one string alone is no array
-    return taken(xp, x, indices, axis)
+        return y if x.dtype != object else np.asarray(y, object)  # y may be a single string
+    return take(xp, x, indices, axis)
 
 
 def _gather_vjp(g, _y, _x, indices, *, axis, whole=False):
-    """Rows of g, as IndexedSlices; along other axes than the first, or if asked for, whole."""
+    """Returns IndexedSlices for the first axis, unless `whole` asks for a dense gradient."""
     size, rest = math.prod(indices.shape), _x.shape[:axis] + _x.shape[axis + 1 :]
     flat = reshape(indices, shape=(size,))
     if axis == 0 and not whole:
         return IndexedSlices(reshape(g, shape=(size, *rest)), flat, _x.shape)
-    ahead = tuple(range(axis, axis + indices.ndim))
-    perm = (*ahead, *(i for i in range(g.ndim) if i not in ahead))
+    gathered = tuple(range(axis, axis + indices.ndim))
+    perm = (*gathered, *(i for i in range(g.ndim) if i not in gathered))
     rows = reshape(transpose(g, perm=perm), shape=(size, *rest))
     dense = scatter_add(rows, flat, shape=(_x.shape[axis], *rest))
     back = (*range(1, axis + 1), 0, *range(axis + 1, len(_x.shape)))
@@ -59,15 +59,15 @@ def _gather_batch(batched, x, indices, *, axis, whole=False):
 
 
 def _gather_rows(x, indices, axis):
-    """Gathers within each batch, by indices into the batches laid end to end."""
+    """Gathers within each batch element, with indices into the concatenated batch."""
     batch, size = x.shape[0], x.shape[axis + 1]
     front = (0, axis + 1, *(i for i in range(1, x.ndim) if i != axis + 1))
     moved = transpose(x, perm=front)
     flat = reshape(moved, shape=(batch * size, *moved.shape[2:]))
-    y = gather(flat, offset(indices, size=size, axis=0), axis=0)
-    taken = tuple(range(1, indices.ndim))
+    y = gather(flat, offset_indices(indices, size=size, axis=0), axis=0)
+    gathered = tuple(range(1, indices.ndim))
     rest = tuple(range(indices.ndim, y.ndim))
-    return transpose(y, perm=(0, *rest[:axis], *taken, *rest[axis:]))
+    return transpose(y, perm=(0, *rest[:axis], *gathered, *rest[axis:]))
 
 
 gather = Primitive(
@@ -85,28 +85,28 @@ def _offset_kernel(xp, indices, *, size, axis):
     return indices + steps.reshape((-1,) + (1,) * (indices.ndim - 1 - axis))
 
 
-offset = Primitive(  # indices into each of several rows, moved on to where that row begins
-    "offset",
+offset_indices = Primitive(  # indices into rows -> indices into the concatenated rows
+    "offset_indices",
     _offset_kernel,
     vjps=None,
-    batch=lambda _, indices, *, size, axis: offset(indices, size=size, axis=axis + 1),
+    batch=lambda _, indices, *, size, axis: offset_indices(indices, size=size, axis=axis + 1),
 )
 
 
-def _from_front_kernel(xp, indices, *, size, axis=None):
+def _wrap_indices_kernel(xp, indices, *, size, axis=None):
     if axis is not None and xp is np:
         wrong = indices[(indices < -size) | (indices >= size)]
         if wrong.size:
-            place = f"slice index {wrong.flat[0]} of dimension {axis}"
-            raise invalid(f"{place} out of bounds: it has size {size}.")
+            what = f"slice index {wrong.flat[0]} of dimension {axis}"
+            raise invalid(f"{what} out of bounds: it has size {size}.")
     return xp.where(indices < 0, indices + indices.dtype.type(size), indices)
 
 
-from_front = Primitive(  # indices of which the negative ones count from the end, as in NumPy
-    "from_front",  # with `axis`, for the message, those that are out of bounds are refused
-    _from_front_kernel,
+wrap_indices = Primitive(  # adds the size to negative indices, which count from the end
+    "wrap_indices",  # if `axis` is given, out-of-bounds indices raise an error that names it
+    _wrap_indices_kernel,
     vjps=None,
-    batch=lambda _, indices, **attrs: from_front(indices, **attrs),
+    batch=lambda _, indices, **attrs: wrap_indices(indices, **attrs),
     accepts=dtypes.INTEGER,
 )
 
@@ -118,16 +118,16 @@ def _scatter_add_kernel(xp, values, indices, *, shape):
 
 
 def _scatter_add_batch(batched, values, indices, *, shape):
-    """All batches scattered at once into batches laid end to end."""
+    """Scatters all batch elements at once into one concatenated array."""
     if batched == (True, False):
         perm = (*range(1, 1 + indices.ndim), 0, *range(1 + indices.ndim, values.ndim))
         y = scatter_add(
             transpose(values, perm=perm), indices, shape=(shape[0], values.shape[0], *shape[1:])
         )
         return transpose(y, perm=(1, 0, *range(2, y.ndim)))
-    values, indices = everywhere(batched, (values, indices))
+    values, indices = broadcast_batched(batched, (values, indices))
     batch = indices.shape[0]
-    ends = offset(indices, size=shape[0], axis=0)
+    ends = offset_indices(indices, size=shape[0], axis=0)
     y = scatter_add(values, ends, shape=(batch * shape[0], *shape[1:]))
     return reshape(y, shape=(batch, *shape))
 
@@ -154,14 +154,14 @@ one_hot = Primitive(
 )
 
 
-# Coordinates: the last axis of `indices` holds where to look along that many axes of x. The first
-# `batch_dims` axes of x and of indices go together.
+# gather_nd and its like: the last axis of `indices` holds coordinates along as many axes of x. The
+# first `batch_dims` axes of x and of `indices` are batch axes.
 
 
 def _positions(xp, indices, shape, batch_dims):
-    """Where `indices` point in an array of `shape`, its axes up to the last named laid flat.
+    """Converts coordinates to positions along one flat axis.
 
-    Returns the positions, and the shape of that flat array.
+    Returns the positions, and the shape of the array with its indexed axes flattened.
     """
     end = batch_dims + indices.shape[-1]
     sizes = shape[batch_dims:end]
@@ -179,7 +179,7 @@ def _positions(xp, indices, shape, batch_dims):
 
 
 def _check_coordinates(indices, sizes):
-    columns = np.moveaxis(indices, -1, 0)  # quicker one by one: the last axis is short
+    columns = np.moveaxis(indices, -1, 0)  # one column at a time is faster: the last axis is short
     if not indices.size or all(
         c.min() >= 0 and c.max() < size for c, size in zip(columns, sizes, strict=True)
     ):
@@ -196,11 +196,11 @@ def _check_coordinates(indices, sizes):
 def _gather_nd_kernel(xp, x, indices, *, batch_dims):
     positions, flat = _positions(xp, indices, x.shape, batch_dims)
     rows = x.reshape(flat)
-    return rows.take(positions, 0) if xp is np else taken(xp, rows, positions, 0)
+    return rows.take(positions, 0) if xp is np else take(xp, rows, positions, 0)
 
 
 def _gather_nd_vjp(g, _y, _x, indices, *, batch_dims):
-    """Whole; of rows along the first axis, IndexedSlices."""
+    """Returns IndexedSlices if the indices are rows of the first axis, else a dense gradient."""
     if batch_dims or indices.shape[-1] != 1:
         return scatter_nd(g, indices, shape=tuple(_x.shape), batch_dims=batch_dims)
     size = math.prod(indices.shape)
@@ -219,7 +219,7 @@ def _batch_axis_first(y):
 def _gather_nd_batch(batched, x, indices, *, batch_dims):
     if batched == (True, False):
         return _batch_axis_first(gather_nd(_batch_axis_last(x), indices, batch_dims=batch_dims))
-    return gather_nd(*everywhere(batched, (x, indices)), batch_dims=batch_dims + 1)
+    return gather_nd(*broadcast_batched(batched, (x, indices)), batch_dims=batch_dims + 1)
 
 
 gather_nd = Primitive(
@@ -241,7 +241,7 @@ def _scatter_nd_batch(batched, values, indices, *, shape, batch_dims):
         values = _batch_axis_last(values)
         y = scatter_nd(values, indices, shape=(*shape, size), batch_dims=batch_dims)
         return _batch_axis_first(y)
-    values, indices = everywhere(batched, (values, indices))
+    values, indices = broadcast_batched(batched, (values, indices))
     return scatter_nd(values, indices, shape=(size, *shape), batch_dims=batch_dims + 1)
 
 
@@ -258,18 +258,18 @@ scatter_nd = Primitive(  # zeros of `shape` with `values` added at `indices`
 )
 
 
-def _writing_nd(name, how, **rules):
-    """A primitive `(x, values, indices, *, batch_dims)`: x with `values` written at `indices`.
+def _scatter_primitive(name, mode, **rules):
+    """Creates a primitive `(x, values, indices, *, batch_dims)` that writes `values` into x.
 
-    `how` is "set", "max" or "min": what becomes of the elements that were there.
+    `mode` is "set", "max" or "min".
     """
 
     def kernel(xp, x, values, indices, *, batch_dims):
         positions, flat = _positions(xp, indices, x.shape, batch_dims)
-        return write_at(xp, x.reshape(flat), positions, values, how).reshape(x.shape)
+        return write_at(xp, x.reshape(flat), positions, values, mode).reshape(x.shape)
 
     def batch(batched, *xs, batch_dims):
-        return primitive(*everywhere(batched, xs), batch_dims=batch_dims + 1)
+        return primitive(*broadcast_batched(batched, xs), batch_dims=batch_dims + 1)
 
     primitive = Primitive(name, kernel, batch=batch, **rules)
     return primitive
@@ -280,7 +280,7 @@ def _put_nd_vjp(g, _y, _x, _values, indices, *, batch_dims):
     return put_nd(g, zeros_like(rows), indices, batch_dims=batch_dims)
 
 
-put_nd = _writing_nd(
+put_nd = _scatter_primitive(
     "put_nd",
     "set",
     vjps=(
@@ -292,8 +292,8 @@ put_nd = _writing_nd(
 
 
 def _extreme_nd_vjp(needed, g, y, x, values, indices, *, batch_dims):
-    """Shared evenly among all that tie."""
-    dtype = getattr(g.dtype, "numpy_dtype", g.dtype)
+    """Shares the gradient evenly among the elements that tie."""
+    dtype = numpy_dtype_of(g)
     hits = cast(equal(x, y), dtype=dtype)
     rows = cast(equal(values, gather_nd(y, indices, batch_dims=batch_dims)), dtype=dtype)
     ties = hits + scatter_nd(rows, indices, shape=tuple(x.shape), batch_dims=batch_dims)
@@ -302,12 +302,12 @@ def _extreme_nd_vjp(needed, g, y, x, values, indices, *, batch_dims):
     return hits * share if needed[0] else None, by_values, None
 
 
-max_nd = _writing_nd("max_nd", "max", joint=_extreme_nd_vjp)
-min_nd = _writing_nd("min_nd", "min", joint=_extreme_nd_vjp)
+max_nd = _scatter_primitive("max_nd", "max", joint=_extreme_nd_vjp)
+min_nd = _scatter_primitive("min_nd", "min", joint=_extreme_nd_vjp)
 
 
 def _argsort_kernel(xp, x, *, axis, descending):
-    """Stable both ways: equal elements keep their order."""
+    """Sorts stably in both directions: equal elements keep their order."""
     if not descending:
         return xp.argsort(x, axis=axis, stable=True).astype(np.int32)
     last = x.shape[axis] - 1

@@ -1,4 +1,4 @@
-"""Isotonic regression: which neighbours share a value when a sequence must not rise."""
+"""Isotonic regression of non-increasing sequences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from retrograde.ops._arrays import on_host
 from retrograde.values import dtypes
 
 
-def _pooled(x):
-    """By pooling adjacent violators: neighbours of which the second is larger belong together.
+def _pool_adjacent_violators(x):
+    """Returns the block index of each element, by pooling adjacent violators.
 
-    All that are found at once are pooled at once, in all rows, until none are left. Blocks of the
-    same value stay apart.
+    Each pass merges all neighboring blocks whose mean increases, in all rows, until none are left.
+    Blocks with equal means are not merged.
     """
     size = x.shape[-1]
     sums, counts = x.astype(np.float64).ravel(), np.ones(x.size, np.int64)
@@ -32,9 +32,9 @@ def _pooled(x):
     return np.cumsum(begins.reshape(x.shape), axis=-1, dtype=np.int32) - np.int32(1)
 
 
-pooled_blocks = Primitive(  # the number of its block for each element of the last axis
+pooled_blocks = Primitive(  # the index of the block of each element of the last axis
     "pooled_blocks",
-    lambda xp, x: on_host(xp, _pooled, Spec(x.shape, np.dtype(np.int32)), x),
+    lambda xp, x: on_host(xp, _pool_adjacent_violators, Spec(x.shape, np.dtype(np.int32)), x),
     vjps=None,
     batch=lambda _, x: pooled_blocks(x),
     accepts=dtypes.REAL,

@@ -1,4 +1,4 @@
-"""Functions of matrices: the exponential, the logarithm, the square root."""
+"""Matrix functions: the exponential, the logarithm, the square root."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy as np
 
 from retrograde.core.rules import Spec
 from retrograde.ops import reduction
-from retrograde.ops._arrays import on_host, plain_dtype
+from retrograde.ops._arrays import numpy_dtype_of, on_host
 from retrograde.ops.arithmetic import absolute, select
 from retrograde.ops.casting import cast, ones_like, stop_gradient, zeros_like
 from retrograde.ops.complex_numbers import complex_abs
-from retrograde.ops.matrices import adjoint, block, of_matrices
+from retrograde.ops.matrices import adjoint, block, matrix_primitive
 from retrograde.ops.shaping import concat
 from retrograde.values import dtypes
 from retrograde.values.scipy_import import import_scipy
 
 
-def _of_blocks(function):
-    """The rule of a function of matrices, by that function itself.
+def _vjp_by_block_matrix(function):
+    """Creates the vjp rule of a matrix function f from f itself.
 
-    In f([[a, t], [0, a]]) the derivative of f at a, in the direction t, stands where t stood. What
-    flows back is the derivative at a^H, in the direction g. It is linear in g, which is first
-    brought down to a size that does no harm to the accuracy.
+    The upper right block of f([[a, t], [0, a]]) is the derivative of f at a in the direction t. The
+    vjp is the derivative at a^H in the direction g. It is linear in g, which is scaled to norm 1
+    for accuracy.
     """
 
     def rule(g, _y, x):
         n, last = x.shape[-1], x.ndim - 1
-        a, scale = adjoint(x), _size(g)
+        a, scale = adjoint(x), _max_abs(g)
         above = concat(a, g / scale, axis=last)
         below = concat(zeros_like(a), a, axis=last)
         y = function()(concat(above, below, axis=last - 1))
@@ -38,18 +38,18 @@ def _of_blocks(function):
     return rule
 
 
-def _size(g):
-    """The largest absolute value in each matrix, or 1 if there is none."""
+def _max_abs(g):
+    """Returns the largest absolute value in each matrix, or 1 if that is 0."""
     sizes = complex_abs(g) if g.dtype.kind == "c" else absolute(g)
     top = stop_gradient(reduction.max(sizes, axis=(g.ndim - 2, g.ndim - 1), keepdims=True))
-    return cast(select(top > 0, top, ones_like(top)), dtype=plain_dtype(g))
+    return cast(select(top > 0, top, ones_like(top)), dtype=numpy_dtype_of(g))
 
 
-# The exponential: by Padé approximants, of a matrix halved until it is small, then squared as often
+# The exponential: scaling and squaring with Padé approximants
 
 
 def _pade(degree):
-    """The coefficients of the numerator, even and odd powers apart."""
+    """Returns the coefficients of the numerator: those of even powers, then those of odd ones."""
     whole = [
         math.comb(degree, j) * math.factorial(2 * degree - j) / math.factorial(2 * degree)
         for j in range(degree + 1)
@@ -57,7 +57,7 @@ def _pade(degree):
     return whole[::2], whole[1::2]
 
 
-# For each precision, the coefficients and the largest norm for which they give all digits.
+# For each precision, the coefficients and the largest norm for which they are exact to rounding.
 _SINGLE, _DOUBLE = (_pade(7), 3.9), (_pade(13), 5.3)
 
 
@@ -81,14 +81,14 @@ def _expm_kernel(xp, x):
 
 
 def _even_powers(a):
-    """The powers 0, 2, 4 and 6."""
+    """Returns the powers 0, 2, 4 and 6 of `a`."""
     second = a @ a
     fourth = second @ second
     return np.eye(a.shape[-1], dtype=a.dtype), second, fourth, fourth @ second
 
 
 def _polynomial(coefficients, powers):
-    """That of the square of a, of which `powers` has the first; of degree 3 or 6."""
+    """Evaluates a polynomial of degree 3 or 6 in a squared, given its first `powers`."""
     low, high = coefficients[:4], coefficients[4:]
     y = sum(c * p for c, p in zip(low, powers, strict=True))
     if high:
@@ -96,23 +96,23 @@ def _polynomial(coefficients, powers):
     return y
 
 
-expm = of_matrices("expm", _expm_kernel, vjps=(_of_blocks(lambda: expm),))
+expm = matrix_primitive("expm", _expm_kernel, vjps=(_vjp_by_block_matrix(lambda: expm),))
 
 
-# The logarithm and the square root: by SciPy, one matrix at a time
+# The logarithm and the square root: SciPy, one matrix at a time
 
 
 def _one_by_one(f):
-    def examples_of(x):
+    def batched(x):
         y = np.full(x.shape, np.nan, x.dtype)
-        with warnings.catch_warnings():  # they speak of singular matrices
+        with warnings.catch_warnings():  # about singular matrices
             warnings.simplefilter("ignore")
-            for place in np.ndindex(*x.shape[:-2]):
-                if x[place].size and np.isfinite(x[place]).all():
-                    y[place] = f(x[place])
+            for i in np.ndindex(*x.shape[:-2]):
+                if x[i].size and np.isfinite(x[i]).all():
+                    y[i] = f(x[i])
         return y
 
-    return lambda xp, x: on_host(xp, examples_of, Spec(x.shape, x.dtype), x)
+    return lambda xp, x: on_host(xp, batched, Spec(x.shape, x.dtype), x)
 
 
 def _logm(x):
@@ -122,12 +122,12 @@ def _logm(x):
 
 
 def _sqrtm(x):
-    """A real matrix whose square root is complex gives nan, as in TensorFlow."""
+    """Returns the square root; NaN for a real matrix with a complex root, as in TensorFlow."""
     y = import_scipy("linalg", "sqrtm").sqrtm(x)
     return np.nan if y.dtype.kind == "c" and x.dtype.kind != "c" else y
 
 
-logm = of_matrices(
-    "logm", _one_by_one(_logm), vjps=(_of_blocks(lambda: logm),), accepts=dtypes.COMPLEX
+logm = matrix_primitive(
+    "logm", _one_by_one(_logm), vjps=(_vjp_by_block_matrix(lambda: logm),), accepts=dtypes.COMPLEX
 )
-sqrtm = of_matrices("sqrtm", _one_by_one(_sqrtm), vjps=(_of_blocks(lambda: sqrtm),))
+sqrtm = matrix_primitive("sqrtm", _one_by_one(_sqrtm), vjps=(_vjp_by_block_matrix(lambda: sqrtm),))

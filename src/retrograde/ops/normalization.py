@@ -12,23 +12,23 @@ from retrograde.ops._arrays import (
     FEW,
     HALF,
     SINGLE_AND_DOUBLE,
-    largest,
+    array_max,
+    array_sum,
+    numpy_dtype_of,
     one,
-    plain_dtype,
-    total,
-    widened,
+    widen,
     zero,
 )
 from retrograde.ops.arithmetic import mask
 from retrograde.ops.casting import cast
 from retrograde.ops.elementary import exp
-from retrograde.ops.shaping import everywhere, reshape
+from retrograde.ops.shaping import broadcast_batched, reshape
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
 
 
-def _along(name, kernel, rule):
-    """A primitive `(x, *, axis)` that works along one axis and keeps the shape."""
+def _axis_primitive(name, kernel, rule):
+    """Creates a primitive `(x, *, axis)` that works along one axis and keeps the shape."""
 
     def batch(_, x, *, axis):
         return primitive(x, axis=axis + 1)
@@ -37,49 +37,51 @@ def _along(name, kernel, rule):
     return primitive
 
 
-def _total(x, axis):
+def _sum_keepdims(x, axis):
     return reduction.sum(x, axis=(axis,), keepdims=True)
 
 
 def _shifted(xp, x, axis):
-    return x - largest(xp, x, axis, keepdims=True) if x.size else x
+    return x - array_max(xp, x, axis, keepdims=True) if x.size else x
 
 
 def _needs_no_shift(xp, x):
-    """Whether exp(x1 - x2) is finite and sums of it are, for all pairs of elements.
+    """Returns whether exp(x1 - x2) and sums of it are finite for all pairs of elements.
 
-    The sum of all squares tells: no element is larger than its root. For many numbers it tells
-    too little.
+    No element is larger than the root of the sum of squares. For many elements that bound is too
+    weak to be useful.
     """
     return xp is np and x.dtype in SINGLE_AND_DOUBLE and x.size <= FEW and np.vdot(x, x) < 40**2
 
 
 def _softmax_kernel(xp, x, *, axis):
     e = xp.exp(x if _needs_no_shift(xp, x) else _shifted(xp, x, axis))
-    return e / total(xp, e, (axis,), keepdims=True)
+    return e / array_sum(xp, e, (axis,), keepdims=True)
 
 
 def _log_softmax_kernel(xp, x, *, axis):
     s = _shifted(xp, x, axis)
-    return s - xp.log(total(xp, xp.exp(s), (axis,), keepdims=True))
+    return s - xp.log(array_sum(xp, xp.exp(s), (axis,), keepdims=True))
 
 
-softmax = _along(
-    "softmax", _softmax_kernel, lambda g, y, _x, *, axis: (g - _total(g * y, axis)) * y
+softmax = _axis_primitive(
+    "softmax", _softmax_kernel, lambda g, y, _x, *, axis: (g - _sum_keepdims(g * y, axis)) * y
 )
-log_softmax = _along(
-    "log_softmax", _log_softmax_kernel, lambda g, y, _x, *, axis: g - exp(y) * _total(g, axis)
+log_softmax = _axis_primitive(
+    "log_softmax",
+    _log_softmax_kernel,
+    lambda g, y, _x, *, axis: g - exp(y) * _sum_keepdims(g, axis),
 )
 
 
 def _sparsemax_kernel(xp, x, *, axis):
-    """`max(x - t, 0)`, with t such that it sums to 1.
+    """Computes `max(x - t, 0)`, with t such that the result sums to 1.
 
-    Going down from the largest, x counts while it is above the t of those larger than it.
+    The support consists of the largest elements, as long as each is above the t of those before it.
     """
     if not x.shape[axis]:
         return x
-    wide = widened(x)
+    wide = widen(x)
     falling = -xp.sort(-wide, axis=axis)
     sums = xp.cumsum(falling, axis=axis) - 1
     ranks = xp.arange(1, x.shape[axis] + 1, dtype=wide.dtype)
@@ -90,71 +92,71 @@ def _sparsemax_kernel(xp, x, *, axis):
 
 
 def _sparsemax_vjp(g, y, _x, *, axis):
-    """Where y is above 0, g less its mean there."""
+    """Subtracts the mean of g over the support, where y > 0, from g."""
     above = y > 0
-    count = _total(cast(above, dtype=plain_dtype(y)), axis)
-    return mask(g - _total(mask(g, above), axis) / count, above)
+    count = _sum_keepdims(cast(above, dtype=numpy_dtype_of(y)), axis)
+    return mask(g - _sum_keepdims(mask(g, above), axis) / count, above)
 
 
-sparsemax = _along("sparsemax", _sparsemax_kernel, _sparsemax_vjp)
+sparsemax = _axis_primitive("sparsemax", _sparsemax_kernel, _sparsemax_vjp)
 
 
-def _column(g):
-    """`g` with an axis behind, to meet the classes."""
+def _expand_last(g):
+    """Appends an axis to `g`, so that it broadcasts against the classes."""
     return reshape(g, shape=(*g.shape, 1))
 
 
 def _cross_entropy_kernel(xp, labels, logits):
-    logs = _log_softmax_kernel(xp, widened(logits), axis=logits.ndim - 1)
-    # A label of 0 counts nothing, even where its class has no probability at all.
-    terms = xp.where(labels == 0, xp.zeros((), logs.dtype), widened(labels) * logs)
+    logs = _log_softmax_kernel(xp, widen(logits), axis=logits.ndim - 1)
+    # A label of 0 contributes 0, even if log(p) is -Inf.
+    terms = xp.where(labels == 0, xp.zeros((), logs.dtype), widen(labels) * logs)
     return -xp.sum(terms, axis=-1).astype(logits.dtype)
 
 
 def _vjp_logits(g, _y, labels, logits):
-    axis, dtype = logits.ndim - 1, plain_dtype(logits)
-    if dtype in HALF:  # the difference of two numbers near 1 is all that is left of them
+    axis, dtype = logits.ndim - 1, numpy_dtype_of(logits)
+    if dtype in HALF:  # the difference of two numbers close to 1 loses digits
         labels, logits = (cast(x, dtype=np.dtype(np.float32)) for x in (labels, logits))
-    residual = softmax(logits, axis=axis) * _total(labels, axis) - labels
-    return _column(g) * (cast(residual, dtype=dtype) if dtype in HALF else residual)
+    residual = softmax(logits, axis=axis) * _sum_keepdims(labels, axis) - labels
+    return _expand_last(g) * (cast(residual, dtype=dtype) if dtype in HALF else residual)
 
 
 softmax_cross_entropy = Primitive(
     "softmax_cross_entropy",
     _cross_entropy_kernel,
     vjps=(
-        lambda g, _y, _labels, logits: -_column(g) * log_softmax(logits, axis=logits.ndim - 1),
+        lambda g, _y, _labels, logits: -_expand_last(g) * log_softmax(logits, axis=logits.ndim - 1),
         _vjp_logits,
     ),
-    batch=lambda batched, *xs: softmax_cross_entropy(*everywhere(batched, xs)),
+    batch=lambda batched, *xs: softmax_cross_entropy(*broadcast_batched(batched, xs)),
     accepts=dtypes.FLOATING,
 )
 
 
 @functools.lru_cache(maxsize=16)
 def _row_starts(num_rows, num_classes):
-    """Where each row begins, in a matrix laid out flat."""
+    """Returns the index of the first element of each row in a flattened matrix."""
     return np.arange(num_rows) * num_classes
 
 
 def _sparse_kernel(xp, labels, logits):
     if logits.dtype in HALF:
-        return _sparse_kernel(xp, labels, widened(logits)).astype(logits.dtype)
+        return _sparse_kernel(xp, labels, widen(logits)).astype(logits.dtype)
     last = (logits.ndim - 1,)
     if xp is not np:
         s = _shifted(xp, logits, *last)
         picked = xp.take_along_axis(s, labels[..., None], axis=-1)[..., 0]
-        return xp.log(total(xp, xp.exp(s), last)) - picked
-    places = _places(labels, logits.shape[-1])
+        return xp.log(array_sum(xp, xp.exp(s), last)) - picked
+    indices = _flat_indices(labels, logits.shape[-1])
     if _needs_no_shift(np, logits):
-        picked = logits.take(places)
-        return np.log(total(np, np.exp(logits - picked[..., None]), last))
+        picked = logits.take(indices)
+        return np.log(array_sum(np, np.exp(logits - picked[..., None]), last))
     s = _shifted(np, logits, *last)
-    return np.log(total(np, np.exp(s), last)) - s.take(places)
+    return np.log(array_sum(np, np.exp(s), last)) - s.take(indices)
 
 
-def _places(labels, num_classes):
-    """Where the classes that `labels` name are, in a matrix laid out flat."""
+def _flat_indices(labels, num_classes):
+    """Returns the indices of the labeled classes in the flattened logits."""
     _check_labels(labels, num_classes)
     return (_row_starts(labels.size, num_classes) + labels.reshape(-1)).reshape(labels.shape)
 
@@ -163,7 +165,7 @@ _UNSIGNED = {np.dtype(f"i{n}"): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
 def _check_labels(labels, num_classes):
-    # Seen as unsigned, a negative label is larger than any class.
+    # As an unsigned integer, a negative label is larger than any class.
     labels = np.asarray(labels)
     unsigned = labels.view(_UNSIGNED.get(labels.dtype, labels.dtype))
     if labels.size and np.maximum.reduce(unsigned, axis=None) >= num_classes:
@@ -176,27 +178,27 @@ def _check_labels(labels, num_classes):
 
 def _residual_kernel(xp, labels, logits):
     if logits.dtype in HALF:
-        return _residual_kernel(xp, labels, widened(logits)).astype(logits.dtype)
+        return _residual_kernel(xp, labels, widen(logits)).astype(logits.dtype)
     p = _softmax_kernel(xp, logits, axis=logits.ndim - 1)
     if xp is not np:
         return p - (labels[..., None] == xp.arange(p.shape[-1])).astype(p.dtype)
     p = np.ascontiguousarray(p)
-    places = _row_starts(labels.size, p.shape[-1]) + labels.reshape(-1)
-    p.put(places, p.take(places) - one(p.dtype))
+    indices = _row_starts(labels.size, p.shape[-1]) + labels.reshape(-1)
+    p.put(indices, p.take(indices) - one(p.dtype))
     return p
 
 
 def _residual_vjp(g, _y, _labels, logits):
     axis = logits.ndim - 1
     p = softmax(logits, axis=axis)
-    return (g - _total(g * p, axis)) * p
+    return (g - _sum_keepdims(g * p, axis)) * p
 
 
-softmax_residual = Primitive(  # softmax(logits) less the one-hot labels
+softmax_residual = Primitive(  # softmax(logits) - one_hot(labels)
     "softmax_residual",
     _residual_kernel,
     vjps=(None, _residual_vjp),
-    batch=lambda batched, *xs: softmax_residual(*everywhere(batched, xs)),
+    batch=lambda batched, *xs: softmax_residual(*broadcast_batched(batched, xs)),
 )
 
 sparse_softmax_cross_entropy = Primitive(
@@ -204,7 +206,7 @@ sparse_softmax_cross_entropy = Primitive(
     _sparse_kernel,
     vjps=(
         None,
-        lambda g, _y, labels, logits: _column(g) * softmax_residual(labels, logits),
+        lambda g, _y, labels, logits: _expand_last(g) * softmax_residual(labels, logits),
     ),
-    batch=lambda batched, *xs: sparse_softmax_cross_entropy(*everywhere(batched, xs)),
+    batch=lambda batched, *xs: sparse_softmax_cross_entropy(*broadcast_batched(batched, xs)),
 )

@@ -1,4 +1,4 @@
-"""Python's operators on Tensor, Variable and batches: bound here and nowhere else."""
+"""Defines the Python operators of Tensor, Variable and Batched."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from retrograde.values.errors import InvalidArgumentError
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import broadcast
 
-_LARGEST = 65504  # of float16: up to here no conversion of a number overflows and makes NumPy warn
+_LARGEST = 65504  # of float16: numbers up to this overflow in no dtype
 
 
 @functools.lru_cache(maxsize=256)
-def _constant(value: Any, dtype: np.dtype, beside_array: bool) -> Tensor:
-    """A number as a tensor. Not for zeros: 0.0 and -0.0 would be one.
+def _constant(value: Any, dtype: np.dtype, as_array: bool) -> Tensor:
+    """Returns a number as a cached tensor. Not for zeros: 0.0 and -0.0 have the same cache key.
 
-    NumPy is quickest with two scalars, or else with two arrays.
+    NumPy is fastest with two scalars or two arrays.
     """
     scalar = dtype.type(value)
-    return wrap(np.asarray(scalar) if beside_array else scalar)
+    return wrap(np.asarray(scalar) if as_array else scalar)
 
 
 def operand(other: Any, like: Tensor) -> Tensor:
-    """`other` as a tensor beside `like`: numbers and arrays take its dtype if they can."""
+    """Converts `other` to a tensor; numbers and arrays take the dtype of `like` if they fit."""
     kind = type(other)
     if kind is float or kind is int:
-        form = like._spec
-        dtype = form.dtype
+        spec = like._spec
+        dtype = spec.dtype
         fits = dtype in (dtypes.INEXACT if kind is float else dtypes.FLOATING)
         if fits and -_LARGEST <= other <= _LARGEST:
-            return _constant(other, dtype, form.ndim > 0) if other else wrap(dtype.type(other))
+            return _constant(other, dtype, spec.ndim > 0) if other else wrap(dtype.type(other))
     elif isinstance(other, Holder):
         return other._read()
     dtype = like._spec.dtype
@@ -55,10 +55,10 @@ def operand(other: Any, like: Tensor) -> Tensor:
     return tensor
 
 
-def _binary(primitive: Primitive, of_bools: Primitive | None = None) -> Any:
-    """An operator; a composite tensor on its right is asked to compute it instead.
+def _binary(primitive: Primitive, bool_primitive: Primitive | None = None) -> Any:
+    """Creates an operator method, which defers to a composite tensor on its right.
 
-    `of_bools` is what it does with truth values, if that is another primitive.
+    `bool_primitive` is applied to booleans, if it differs from `primitive`.
     """
 
     def method(self, other):
@@ -72,16 +72,16 @@ def _binary(primitive: Primitive, of_bools: Primitive | None = None) -> Any:
         try:
             return apply(primitive, (self, other))
         except InvalidArgumentError:
-            return _recover(of_bools, self, other)
+            return _apply_to_bools(bool_primitive, self, other)
 
     return method
 
 
-def _recover(of_bools: Primitive | None, x1: Tensor, x2: Tensor) -> Tensor:
-    """What an operator that failed does with truth values; else it has failed."""
-    if of_bools is None or not x1._spec.dtype == x2._spec.dtype == bool:
+def _apply_to_bools(bool_primitive: Primitive | None, x1: Tensor, x2: Tensor) -> Tensor:
+    """Applies `bool_primitive` after `primitive` refused booleans; else raises its error again."""
+    if bool_primitive is None or not x1._spec.dtype == x2._spec.dtype == bool:
         raise
-    return apply(of_bools, (x1, x2))
+    return apply(bool_primitive, (x1, x2))
 
 
 def _reflected(method: Any) -> Any:
@@ -91,19 +91,19 @@ def _reflected(method: Any) -> Any:
     return reflected
 
 
-def _binary_reflected(primitive: Primitive, of_bools: Primitive | None = None) -> Any:
+def _binary_reflected(primitive: Primitive, bool_primitive: Primitive | None = None) -> Any:
     def reflected(self, other):
         other = operand(other, self)
         try:
             return apply(primitive, (other, self))
         except InvalidArgumentError:
-            return _recover(of_bools, other, self)
+            return _apply_to_bools(bool_primitive, other, self)
 
     return reflected
 
 
 def _with_read(method: Any) -> Any:
-    """The method of a Tensor, on the tensor that a Variable holds."""
+    """Creates the method of a Variable that calls the Tensor method on its current value."""
 
     def on_variable(self, *args):
         return method(self._read(), *args)
@@ -112,7 +112,7 @@ def _with_read(method: Any) -> Any:
 
 
 def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
-    """`x1 / x2`; integers as floats: of 8 and 16 bits as float32, larger ones as float64."""
+    """Computes `x1 / x2`. Integers of 8 and 16 bits become float32, larger ones float64."""
     dtype = x1._spec.dtype
     if dtype.kind in "iu" and x2._spec.dtype == dtype:
         wide = np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
@@ -120,8 +120,8 @@ def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
     return apply(ar.divide, (x1, x2))
 
 
-def unlike_dtypes(what: str, x1: Tensor, x2: Tensor) -> str | None:
-    """What to say if `x1` and `x2` have not one dtype, where TensorFlow raises a `TypeError`."""
+def dtype_mismatch_message(what: str, x1: Tensor, x2: Tensor) -> str | None:
+    """Returns the message for different dtypes, a `TypeError` in TensorFlow; else `None`."""
     if x1._spec.dtype == x2._spec.dtype:
         return None
     return (
@@ -143,7 +143,7 @@ def _truediv(self, other):
     except InvalidArgumentError as error:
         if error.in_function is not TypeError:
             raise
-        message = unlike_dtypes("divide", self, other) or error.message
+        message = dtype_mismatch_message("divide", self, other) or error.message
         raise TypeError(message) from None
 
 
@@ -170,7 +170,7 @@ def _invert(self):
 
 
 def absolute_of(x: Tensor) -> Tensor:
-    """`|x|`, which is real for complex numbers too."""
+    """Computes `|x|`, which is real also for complex numbers."""
     return apply(complex_abs if x._spec.dtype.kind == "c" else ar.absolute, (x,))
 
 
@@ -193,7 +193,7 @@ def _equality(primitive: Primitive, if_incomparable: bool) -> Any:
 _ARITHMETIC = {
     "add": _binary(ar.add),
     "sub": _binary(ar.subtract),
-    "mul": _binary(ar.multiply, of_bools=ar.logical_and),
+    "mul": _binary(ar.multiply, bool_primitive=ar.logical_and),
     "truediv": _truediv,
     "floordiv": _binary(ar.floor_divide),
     "mod": _binary(ar.mod),
@@ -208,7 +208,7 @@ _METHODS = {
     **{f"__r{name}__": _reflected(method) for name, method in _ARITHMETIC.items()},
     "__radd__": _binary_reflected(ar.add),
     "__rsub__": _binary_reflected(ar.subtract),
-    "__rmul__": _binary_reflected(ar.multiply, of_bools=ar.logical_and),
+    "__rmul__": _binary_reflected(ar.multiply, bool_primitive=ar.logical_and),
     "__eq__": _equality(ar.equal, False),
     "__ne__": _equality(ar.not_equal, True),
     "__lt__": _binary(ar.less),
@@ -243,7 +243,7 @@ _IN_PLACE = {
 }
 
 
-# Rules compute with raw batches as with arrays of NumPy, whose ufuncs have the names of primitives.
+# Rules compute with Batched values as with NumPy arrays. NumPy's ufuncs are named like primitives.
 
 _UFUNCS = {
     "add": "add",
@@ -278,8 +278,8 @@ def _unary(self, primitive):
     return primitive(self)
 
 
-def _by_ufunc(self, ufunc, method, *inputs, **options):
-    """What an array of NumPy makes of an operator with a batch on its right."""
+def _array_ufunc(self, ufunc, method, *inputs, **options):
+    """Implements `__array_ufunc__`: applies the primitive with the name of the ufunc."""
     primitive = PRIMITIVES.get(ufunc.__name__)
     if primitive is None or method != "__call__" or options:
         self._refuse()
@@ -293,7 +293,7 @@ def _bind_batches() -> None:
         setattr(Batched, f"__r{name}__", _on_batches(PRIMITIVES[primitive], reflected=True))
     for name, primitive in _UNARY.items():
         setattr(Batched, f"__{name}__", functools.partialmethod(_unary, PRIMITIVES[primitive]))
-    Batched.__array_ufunc__ = _by_ufunc
+    Batched.__array_ufunc__ = _array_ufunc
 
 
 def _bind_operator(name: str, method: Any) -> None:
@@ -305,10 +305,10 @@ _ONE_OPERAND = frozenset({"__neg__", "__abs__", "__invert__", "__getitem__"})
 
 
 def promote_operands(promote: Any, matrix_product: Any = None) -> None:
-    """Lets the operators meet in the dtype that `promote` finds, or with `None` not any more.
+    """Makes operators promote their operands with `promote`; `None` turns promotion off.
 
-    `promote(x1, x2)` gives two tensors of one dtype; `matrix_product` is what `@` does with them.
-    The operators are bound anew, so that nothing is spent on this as long as nobody wants it.
+    `promote(x1, x2)` returns two tensors of one dtype; `matrix_product` implements `@` then. The
+    operators are redefined, so promotion costs nothing while it is off.
     """
     for name, method in _METHODS.items():
         if name in _ONE_OPERAND:

@@ -1,12 +1,11 @@
 """Random numbers as functions of a seed, the same on NumPy and under XLA.
 
-The generator is Philox with words of 64 bits, as in `numpy.random.Philox`: a block of four words is
-a function of a key, the seed, and of a counter. NumPy computes it in C; `_philox` is the same
-arithmetic for XLA. Numbers that are rejected and drawn again, as gamma variates are, come from
-NumPy in both.
+The generator is 64-bit Philox, as in `numpy.random.Philox`: a block of four words is a function of
+a key, which is the seed, and a counter. NumPy computes it in C; `_philox` is the same arithmetic
+for XLA. Distributions that need rejection sampling, such as gamma, always use NumPy.
 
-Seeds are pairs of integers along the last axis; axes before it are a batch of seeds, each of which
-has numbers of its own.
+Seeds are pairs of integers along the last axis. Leading axes are a batch of seeds, each with its
+own numbers.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.core.rules import Spec
-from retrograde.ops._arrays import on_host, special, wide
-from retrograde.ops._philox import halves
-from retrograde.ops.shaping import align, everywhere
+from retrograde.ops._arrays import compute_dtype, on_host, special_function
+from retrograde.ops._philox import random_uint32
+from retrograde.ops.shaping import align, broadcast_batched
 from retrograde.values import dtypes
 
-STATELESS = 1 << 62  # the last word of the counter keeps these streams apart from all others
+STATELESS = 1 << 62  # the last word of the counter, which no other stream uses
 
 
 class _Thread(threading.local):
-    """One generator for each thread: to set its key takes a tenth of the time of a new one."""
+    """One generator per thread. Setting its key takes a tenth of the time of creating one."""
 
     def __init__(self):
         counter = np.array([0, 0, 0, STATELESS], np.uint64)
         self.philox = np.random.Philox(key=0, counter=counter)
         self.state = self.philox.state
 
-    def restarted(self, key):
-        """The generator, about to draw the first numbers of `key`, two words."""
+    def reset_to(self, key):
+        """Returns the generator, reset to the start of the stream of `key`, two words."""
         self.state["state"]["key"] = key
         self.philox.state = self.state
         return self.philox
@@ -45,22 +44,22 @@ _thread = _Thread()
 
 
 def _integers(xp, seed, shape, bits):
-    """Unsigned integers of 32 or 64 bits, of `shape` for each seed."""
+    """Returns random unsigned integers of 32 or 64 bits, of `shape` for each seed."""
     batch, count = seed.shape[:-1], math.prod(shape) * bits // 32
     if xp is np:
         keys = seed.astype(np.uint64).reshape(-1, 2)
-        rows = [_thread.restarted(key).random_raw(-(-count // 2)) for key in keys]
+        rows = [_thread.reset_to(key).random_raw(-(-count // 2)) for key in keys]
         words = np.array(rows, "<u8").reshape((*batch, -(-count // 2)))
         numbers = words if bits == 64 else words.view("<u4")[..., :count]
     else:
-        numbers = halves(xp, seed, count, STATELESS)
+        numbers = random_uint32(xp, seed, count, STATELESS)
         if bits == 64:
             low, high = (numbers[..., i::2].astype(np.uint64) for i in range(2))
             numbers = high << np.uint64(32) | low
     return numbers.reshape((*batch, *shape))
 
 
-_FRACTION = {  # how many bits after the point are exact
+_FRACTION = {  # the number of random bits in a number from [0, 1)
     dtypes.float16.numpy_dtype: 11,
     dtypes.bfloat16.numpy_dtype: 8,
     dtypes.float32.numpy_dtype: 24,
@@ -69,42 +68,44 @@ _FRACTION = {  # how many bits after the point are exact
 
 
 def _uniform_kernel(xp, seed, *, shape, dtype):
-    """From 0 up to but without 1."""
-    bits, places = 8 * wide(dtype).itemsize, _FRACTION[dtype]
-    whole = _integers(xp, seed, shape, bits)
-    y = (whole >> whole.dtype.type(bits - places)).astype(wide(dtype)) * 2.0**-places
+    """Draws uniform numbers from [0, 1)."""
+    bits, places = 8 * compute_dtype(dtype).itemsize, _FRACTION[dtype]
+    words = _integers(xp, seed, shape, bits)
+    y = (words >> words.dtype.type(bits - places)).astype(compute_dtype(dtype)) * 2.0**-places
     return y.astype(dtype, copy=False)
 
 
-def _tail(xp, seed, shape, dtype, least):
-    """Normal variates by the inverse of their distribution function, none less likely than `least`.
+def _normal_by_inverse_cdf(xp, seed, shape, dtype, least):
+    """Draws normal numbers by the inverse CDF, without tails of probability `least` on each side.
 
-    One bit is the sign; the others are a probability below one half.
+    One bit is the sign. The others are a probability below one half.
     """
     bits, places = 8 * dtype.itemsize, _FRACTION[dtype] - 1
-    whole = _integers(xp, seed, shape, bits)
-    one = whole.dtype.type(1)
-    rest = (whole >> whole.dtype.type(bits - places)).astype(dtype) + dtype.type(0.5)
+    words = _integers(xp, seed, shape, bits)
+    one = words.dtype.type(1)
+    rest = (words >> words.dtype.type(bits - places)).astype(dtype) + dtype.type(0.5)
     p = rest * dtype.type((0.5 - least) * 2.0**-places) + dtype.type(least)
-    size = -special(xp, "ndtri")(p)
-    return xp.where((whole & one) == one, -size, size)
+    size = -special_function(xp, "ndtri")(p)
+    return xp.where((words & one) == one, -size, size)
 
 
 def _normal_kernel(xp, seed, *, shape, dtype):
-    return _tail(xp, seed, shape, wide(dtype), 0.0).astype(dtype, copy=False)
+    return _normal_by_inverse_cdf(xp, seed, shape, compute_dtype(dtype), 0.0).astype(
+        dtype, copy=False
+    )
 
 
 _BEYOND_TWO = 0.5 * math.erfc(math.sqrt(2.0))
 
 
 def _truncated_kernel(xp, seed, *, shape, dtype):
-    """None further than two standard deviations from the mean."""
-    y = _tail(xp, seed, shape, wide(dtype), _BEYOND_TWO)
+    """Draws normal numbers within two standard deviations of the mean."""
+    y = _normal_by_inverse_cdf(xp, seed, shape, compute_dtype(dtype), _BEYOND_TWO)
     return xp.clip(y, -2, 2).astype(dtype, copy=False)
 
 
-def _drawing(name, kernel):
-    """A primitive `(seed, *, shape, dtype)` of floats."""
+def _random_primitive(name, kernel):
+    """Creates a primitive `(seed, *, shape, dtype)` of floats."""
     primitive = Primitive(
         name,
         kernel,
@@ -115,16 +116,16 @@ def _drawing(name, kernel):
     return primitive
 
 
-random_uniform = _drawing("random_uniform", _uniform_kernel)
-random_normal = _drawing("random_normal", _normal_kernel)
-random_truncated_normal = _drawing("random_truncated_normal", _truncated_kernel)
+random_uniform = _random_primitive("random_uniform", _uniform_kernel)
+random_normal = _random_primitive("random_normal", _normal_kernel)
+random_truncated_normal = _random_primitive("random_truncated_normal", _truncated_kernel)
 
 
-def _with_parameters(name, kernel):
-    """A primitive `(seed, *parameters, *, shape, dtype)`; the parameters broadcast to `shape`."""
+def _random_primitive_with_parameters(name, kernel):
+    """Creates a primitive `(seed, *parameters, *, shape, dtype)`."""
 
     def batch(batched, seed, *parameters, shape, dtype):
-        seed, *parameters = everywhere(batched, (seed, *parameters))
+        seed, *parameters = broadcast_batched(batched, (seed, *parameters))
         parameters = [align(p, len(shape)) for p in parameters]
         return primitive(seed, *parameters, shape=shape, dtype=dtype)
 
@@ -133,17 +134,17 @@ def _with_parameters(name, kernel):
 
 
 def _random_integers_kernel(xp, seed, low, high, *, shape, dtype):
-    """From `low` up to but without `high`, which are 64 bits wide."""
+    """Draws integers from [low, high). Both bounds are 64-bit integers."""
     words = _integers(xp, seed, shape, 64)
     span = (high - low).astype(np.uint64)
     return ((words % span).astype(np.int64) + low).astype(dtype)
 
 
-random_integers = _with_parameters("random_integers", _random_integers_kernel)
+random_integers = _random_primitive_with_parameters("random_integers", _random_integers_kernel)
 
 
-def _by_numpy(method):
-    """A kernel that draws with a method of NumPy's generator, by a callback if compiled."""
+def _numpy_kernel(method):
+    """Creates a kernel that draws with a method of NumPy's generator; a host callback under XLA."""
 
     def kernel(xp, seed, *parameters, shape, dtype):
         whole = (*seed.shape[:-1], *shape)
@@ -152,7 +153,7 @@ def _by_numpy(method):
             keys = seed.astype(np.uint64).reshape(-1, 2)
             rows = [np.broadcast_to(p, whole).reshape(len(keys), *shape) for p in parameters]
             drawn = [
-                method(np.random.Generator(_thread.restarted(key)), *own)
+                method(np.random.Generator(_thread.reset_to(key)), *own)
                 for key, *own in zip(keys, *rows, strict=True)
             ]
             return np.array(drawn).reshape(whole).astype(dtype)
@@ -170,5 +171,5 @@ def _binomial(generator, counts, probabilities):
     return generator.binomial(counts.astype(np.int64), probabilities.astype(np.float64))
 
 
-random_gamma = _with_parameters("random_gamma", _by_numpy(_gamma))
-random_binomial = _with_parameters("random_binomial", _by_numpy(_binomial))
+random_gamma = _random_primitive_with_parameters("random_gamma", _numpy_kernel(_gamma))
+random_binomial = _random_primitive_with_parameters("random_binomial", _numpy_kernel(_binomial))

@@ -1,8 +1,8 @@
-"""Where random numbers come from: each draw has a key and a counter of its own.
+"""The state of stateful random operations: each draw has its own key and counter.
 
-Numbers are a function of key and counter alone (`numpy.random.Philox`), so to draw the same ones
-again it is enough to be at the same place of the same stream. Every thread has its own stream: what
-one draws does not depend on what others do meanwhile.
+Random numbers are a function of key and counter only (`numpy.random.Philox`), so restoring the
+position in a stream reproduces them. Each thread has its own stream, so its numbers do not depend
+on what other threads draw.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from retrograde.values.arguments import as_int
 from retrograde.values.locks import fork_safe_lock
 
 _WORD = 1 << 64
-_UNSEEDED = 87654321  # stands for the global seed beside a seed given to one call alone
+_DEFAULT_SEED = 87654321  # used as the global seed if only an operation seed is set
 
 
 class Draw(NamedTuple):
-    """What determines the numbers of one draw: two words of 64 bits each.
+    """The key and counter of one draw, two 64-bit words each.
 
-    `levels` are the batches for whose examples they are to differ, outermost first. `words` is a
-    tensor of key and counter while a function is recorded, which is to draw anew in each call.
+    `levels` are the batch levels, outermost first, whose elements get different numbers. While a
+    function is traced, `words` is a tensor of key and counter, which each replay draws again.
     """
 
     key: tuple[int, int]
@@ -39,18 +39,18 @@ class Draw(NamedTuple):
     words: Any = None
 
     def as_words(self) -> np.ndarray:
-        """Key and counter as an array."""
+        """Returns key and counter as an array."""
         return np.array([*self.key, *self.counter], np.uint64)
 
     @classmethod
     def from_words(cls, words: np.ndarray) -> Draw:
-        """The draw that `as_words` told."""
+        """Returns the inverse of `as_words`."""
         first, second, third, fourth = words.tolist()
         return cls((first, second), (third, fourth))
 
 
 class State(NamedTuple):
-    """A place in a stream: the seed, whose stream it is, and how often each key was drawn from."""
+    """A position in a stream: the seed, the number of the stream, and the draws from each key."""
 
     seed: int | None
     stream: int
@@ -58,7 +58,7 @@ class State(NamedTuple):
 
 
 class _Global:
-    """The seed of the process, and how many threads draw since it was set."""
+    """The seed of the process, and the number of streams created since it was set."""
 
     def __init__(self) -> None:
         self.lock = fork_safe_lock()
@@ -70,7 +70,7 @@ class _Global:
         self.seed = seed
         self.epoch = object()
         self.streams = 0
-        self.forks = 0  # of this process, since the seed was set
+        self.forks = 0  # by this process, since the seed was set
 
 
 class _Thread(threading.local):
@@ -85,25 +85,25 @@ _thread = _Thread()
 
 
 def set_seed(seed: int | None) -> None:
-    """Starts all streams anew from `seed`. The caller's thread has the first of them."""
+    """Restarts all streams from `seed`. The calling thread gets the first stream."""
     with _global.lock:
         _global.restart(seed)
-        _join()
+        _start_stream()
 
 
 def entropy() -> np.uint64:
-    """Returns the number that random numbers follow from while no seed is set."""
+    """Returns the number that replaces the seed while none is set."""
     return np.uint64(_global.entropy)
 
 
 def share_entropy(number: int) -> None:
-    """Makes `number` the number that random numbers follow from while no seed is set."""
+    """Sets the number that replaces the seed while none is set."""
     with _global.lock:
         _global.entropy = number
 
 
-def _join() -> None:
-    """Gives this thread a stream of its own under the present seed."""
+def _start_stream() -> None:
+    """Starts a new stream with the current seed for this thread."""
     _thread.epoch = _global.epoch
     _thread.state = State(_global.seed, _global.streams, {})
     _global.streams += 1
@@ -114,7 +114,7 @@ def _current() -> State:
         return _thread.replayed
     if _thread.epoch is not _global.epoch:
         with _global.lock:
-            _join()
+            _start_stream()
     return _thread.state
 
 
@@ -122,11 +122,11 @@ def _count_fork() -> None:
     _global.forks += 1
 
 
-def _begin_in_child() -> None:
-    """Gives a forked child streams that no other process draws from.
+def _reset_in_child() -> None:
+    """Gives a forked child streams that no other process uses.
 
-    They follow from the parent's stream and the number of the fork, so that a program that sets a
-    seed and forks in a fixed order can be repeated.
+    They depend on the parent's stream and the number of the fork, so a program that sets a seed and
+    forks in a fixed order is reproducible.
     """
     parent = _current()
     path = [_global.fork_word, parent.stream, _global.forks]
@@ -135,7 +135,7 @@ def _begin_in_child() -> None:
     _global.entropy = int.from_bytes(os.urandom(8), "little")
     _global.epoch = object()
     _global.streams = _global.fork_word % (_WORD // 4)
-    _join()
+    _start_stream()
 
 
 def fork_word() -> int:
@@ -144,28 +144,30 @@ def fork_word() -> int:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_count_fork, after_in_child=_begin_in_child)
+    os.register_at_fork(before=_count_fork, after_in_child=_reset_in_child)
 
 
 def draw_key(seed: int | None = None) -> Draw:
-    """The key and counter of the next draw. Draws with a `seed` of their own count apart."""
+    """Returns the key and counter of the next draw. Each operation `seed` has its own counter."""
     replica = _thread.replica
     if thread.recorders.tracer is None:
         return _next_in_replica((replica, seed)) if replica else _next(seed)
-    drawing = _drawing(_next_in_replica, (replica, seed)) if replica else _drawing(_next, seed)
-    words = call_host(drawing)
+    callback = (
+        _draw_on_host(_next_in_replica, (replica, seed)) if replica else _draw_on_host(_next, seed)
+    )
+    words = call_host(callback)
     return Draw.from_words(words._array)._replace(levels=mapped(), words=words)
 
 
-def _drawing(function: Callable, seed: Any) -> HostCallback:
-    """What takes the next place of a stream, in each call of a function."""
+def _draw_on_host(function: Callable, seed: Any) -> HostCallback:
+    """Returns a host callback that advances a stream in each call of a traced function."""
     description = CallbackDescription("draw", registered_name(function), seed)
     return HostCallback(
         "draw", lambda: function(seed).as_words(), pure=False, draws=True, description=description
     )
 
 
-HOST_BUILDERS["draw"] = _drawing
+HOST_BUILDERS["draw"] = _draw_on_host
 
 
 @register_function
@@ -176,7 +178,7 @@ def _next(seed: int | None) -> Draw:
     if seed is None:
         first = _global.entropy if state.seed is None else state.seed
         return Draw((first % _WORD, 0), (count, state.stream), mapped())
-    first = _UNSEEDED if state.seed is None else state.seed
+    first = _DEFAULT_SEED if state.seed is None else state.seed
     return Draw((first % _WORD, seed % _WORD), (count, state.stream + _WORD // 2), mapped())
 
 
@@ -209,13 +211,13 @@ def in_replica(number: int) -> Iterator[None]:
 
 
 def state() -> State:
-    """Where this thread is in its stream now."""
+    """Returns the position of this thread in its stream."""
     seed, stream, counts = _current()
     return State(seed, stream, dict(counts))
 
 
 def restore(saved: State) -> None:
-    """Goes back to where this thread was in its stream when `state` told it."""
+    """Restores the position of this thread in its stream that `state` returned."""
     counts = _current().counts
     counts.clear()
     counts.update(saved.counts)
@@ -223,8 +225,10 @@ def restore(saved: State) -> None:
 
 @contextlib.contextmanager
 def replaying(saved: State) -> Iterator[None]:
-    """A block in which this thread draws as it did from `saved` on; afterwards it goes on as if
-    nothing had been drawn in between."""
+    """A context in which this thread draws the numbers that follow `saved` again.
+
+    Afterwards it continues as if nothing had been drawn in the context.
+    """
     before = _thread.replayed
     _thread.replayed = State(saved.seed, saved.stream, dict(saved.counts))
     try:

@@ -8,9 +8,9 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.fusion import blocks
-from retrograde.fusion.lazy_calls import may_wait_as_total
-from retrograde.ops._arrays import scalar, total, wide, widened
-from retrograde.ops._families import conj, kept, reduction, spread
+from retrograde.fusion.lazy_calls import allow_lazy_reduction
+from retrograde.ops._arrays import array_sum, compute_dtype, numpy_dtype_of, scalar, widen
+from retrograde.ops._families import broadcast_cotangent, conj, reduction, restore_reduced_axes
 from retrograde.ops.arithmetic import equal, is_finite, mask
 from retrograde.ops.casting import cast, ones_like, stop_gradient
 from retrograde.ops.elementary import exp
@@ -21,14 +21,14 @@ from retrograde.values.errors import invalid
 
 sum = reduction(
     "sum",
-    lambda xp, x, *, axis, keepdims: total(xp, x, axis, keepdims),
-    lambda g, _y, _x, *, axis, keepdims: spread(g, _x, axis, keepdims),
+    lambda xp, x, *, axis, keepdims: array_sum(xp, x, axis, keepdims),
+    lambda g, _y, _x, *, axis, keepdims: broadcast_cotangent(g, _x, axis, keepdims),
     linear=True,
 )
 
 
 def count(x, axis):
-    """How many elements of `x` go into one of the result."""
+    """Returns how many elements of `x` are reduced to one."""
     return math.prod(x.shape if len(axis) == x.ndim else [x.shape[a] for a in axis])
 
 
@@ -37,22 +37,22 @@ def _mean_kernel(xp, x, *, axis, keepdims):
     if x.dtype.kind in "iu":  # summed in 64 bits, rounded towards zero
         y = xp.sum(x, axis=axis, keepdims=keepdims, dtype=np.dtype(x.dtype.kind + "8"))
         return (xp.sign(y) * (xp.abs(y) // (n or 1))).astype(x.dtype)
-    y = total(xp, widened(x), axis, keepdims) / (n or math.nan)
+    y = array_sum(xp, widen(x), axis, keepdims) / (n or math.nan)
     return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
 mean = reduction(
     "mean",
     _mean_kernel,
-    lambda g, _y, _x, *, axis, keepdims: spread(
+    lambda g, _y, _x, *, axis, keepdims: broadcast_cotangent(
         g / scalar(count(_x, axis) or math.nan, g), _x, axis, keepdims
     ),
     linear=True,
 )
 
 
-def _over_threads(primitive):
-    """The kernel of a sum or mean on many numbers, for those of all axes of a large array."""
+def _threaded_kernel(primitive):
+    """Returns the kernel of `sum` or `mean` for large arrays; threads share full reductions."""
 
     def kernel(x, *, axis, keepdims):
         flat = x.size >= blocks.HUGE and len(axis) == x.ndim and x.flags.c_contiguous
@@ -66,28 +66,28 @@ def _over_threads(primitive):
 
 
 for _primitive in (sum, mean):
-    _primitive.on_many = _over_threads(_primitive)
-    may_wait_as_total(_primitive)
+    _primitive.on_many = _threaded_kernel(_primitive)
+    allow_lazy_reduction(_primitive)
 
 
-def _products_of_the_others(x):
-    """Along the last axis, the product of all elements but the one in each place.
+def _products_of_others(x):
+    """Returns, for each element of the last axis, the product of all other elements of that axis.
 
-    By halves: that of pairs, times the other one of the pair. Nothing is divided, so zeros
-    are no trouble.
+    Elements are paired, and the function calls itself with the products of the pairs. There is no
+    division, so zeros are handled exactly.
     """
     n = x.shape[-1]
     if n < 2:
         return ones_like(x)
     half = (n + 1) // 2
-    a, b = _part(x, 0, half), _part(x, half, n)
+    a, b = _slice_last(x, 0, half), _slice_last(x, half, n)
     if n % 2:
-        b = concat(b, ones_like(_part(x, 0, 1)), axis=x.ndim - 1)
-    others = _products_of_the_others(a * b)
-    return concat(others * b, _part(others * a, 0, n - half), axis=x.ndim - 1)
+        b = concat(b, ones_like(_slice_last(x, 0, 1)), axis=x.ndim - 1)
+    others = _products_of_others(a * b)
+    return concat(others * b, _slice_last(others * a, 0, n - half), axis=x.ndim - 1)
 
 
-def _part(x, start, stop):
+def _slice_last(x, start, stop):
     return take_slice(x, where=(*((0, n, 1) for n in x.shape[:-1]), (start, stop, 1)))
 
 
@@ -96,16 +96,16 @@ def _prod_vjp(g, _y, x, *, axis, keepdims):
     perm = (*free, *axis)
     shape = tuple(x.shape[i] for i in perm)
     flat = reshape(transpose(x, perm=perm), shape=(*shape[: len(free)], count(x, axis)))
-    others = _products_of_the_others(flat)
-    if flat.shape[-1] < 2:  # all ones, whose derivative is zero but exists
-        others = concat(_part(flat, 0, 0), others, axis=flat.ndim - 1)
+    others = _products_of_others(flat)
+    if flat.shape[-1] < 2:  # ones that are connected to x, with a derivative of zero
+        others = concat(_slice_last(flat, 0, 0), others, axis=flat.ndim - 1)
     others = reshape(others, shape=shape)
     back = tuple(sorted(range(len(perm)), key=perm.__getitem__))
-    return spread(g, x, axis, keepdims) * transpose(conj(others), perm=back)
+    return broadcast_cotangent(g, x, axis, keepdims) * transpose(conj(others), perm=back)
 
 
 def _prod_kernel(xp, x, *, axis, keepdims):
-    y = xp.prod(x, axis=axis, keepdims=keepdims, dtype=wide(x.dtype))
+    y = xp.prod(x, axis=axis, keepdims=keepdims, dtype=compute_dtype(x.dtype))
     return y.astype(x.dtype, copy=False)
 
 
@@ -113,19 +113,15 @@ prod = reduction("prod", _prod_kernel, _prod_vjp)
 
 
 def _extreme_vjp(g, y, x, *, axis, keepdims):
-    """Shared evenly among all elements that tie."""
-    hits = equal(x, kept(y, x, axis, keepdims))
-    hits = cast(hits, dtype=_numpy_dtype(g))
-    share = kept(g, x, axis, keepdims) / sum(hits, axis=axis, keepdims=True)
+    """Shares the gradient evenly among the elements that tie."""
+    hits = equal(x, restore_reduced_axes(y, x, axis, keepdims))
+    hits = cast(hits, dtype=numpy_dtype_of(g))
+    share = restore_reduced_axes(g, x, axis, keepdims) / sum(hits, axis=axis, keepdims=True)
     return hits * share
 
 
-def _numpy_dtype(x):
-    return getattr(x.dtype, "numpy_dtype", x.dtype)
-
-
 def _extreme_kernel(function, identity):
-    """`xp.max` or `xp.min`, that of nothing being `identity` or the like of it for integers."""
+    """Creates the kernel of `max` or `min`. An empty reduction returns the identity."""
 
     def kernel(xp, x, *, axis, keepdims):
         options = {}
@@ -160,36 +156,36 @@ def _logsumexp_kernel(xp, x, *, axis, keepdims):
         return _extreme_kernel("max", -math.inf)(xp, x, axis=axis, keepdims=keepdims)
     top = xp.max(x, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros((), x.dtype))
-    total = xp.sum(xp.exp(x - top), axis=axis, keepdims=True, dtype=wide(x.dtype))
+    total = xp.sum(xp.exp(x - top), axis=axis, keepdims=True, dtype=compute_dtype(x.dtype))
     y = xp.log(total).astype(x.dtype, copy=False) + top
     return y if keepdims else y.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axis))
 
 
 def _logsumexp_vjp(g, _y, x, *, axis, keepdims):
-    """The softmax of x, taken below the largest: exp(x - y) would lose digits to a large y."""
+    """Computes g times the softmax of x. exp(x - y) would lose digits if y is large."""
     top = stop_gradient(max(x, axis=axis, keepdims=True))
     e = exp(x - mask(top, is_finite(top)))
-    return e * (kept(g, x, axis, keepdims) / sum(e, axis=axis, keepdims=True))
+    return e * (restore_reduced_axes(g, x, axis, keepdims) / sum(e, axis=axis, keepdims=True))
 
 
 logsumexp = reduction("logsumexp", _logsumexp_kernel, _logsumexp_vjp, accepts=dtypes.FLOATING)
 
 
 def _arg_extreme(name, worst):
-    """The first place of the largest or smallest element along one axis; nan is neither."""
+    """Creates `argmax` or `argmin`: the first such index along one axis, ignoring NaN."""
 
-    def past_nan(xp, x, axis, places):
+    def ignore_nan(xp, x, axis, indices):
         if xp is np and (not x.size or not np.isnan(np.maximum.reduce(x, axis=None))):
-            return places
+            return indices
         return getattr(xp, name)(xp.where(xp.isnan(x), scalar(worst, x), x), axis=axis)
 
     def kernel(xp, x, *, axis, dtype):
         if not x.shape[axis]:
             raise invalid(f"{name}: reduction axis {axis} is empty in shape {x.shape}.")
-        places = getattr(xp, name)(x, axis=axis)
+        indices = getattr(xp, name)(x, axis=axis)
         if x.dtype.kind not in "iub":
-            places = past_nan(xp, x, axis, places)
-        return places.astype(dtype)
+            indices = ignore_nan(xp, x, axis, indices)
+        return indices.astype(dtype)
 
     def batch(_, x, *, axis, dtype):
         return primitive(x, axis=axis + 1, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Running along one axis: sums, products and their like, and linear recurrences."""
+"""Cumulative sums, products and logsumexp, and linear recurrences, along one axis."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import math
 
 from retrograde.core.apply import Primitive
 from retrograde.ops import shaping
-from retrograde.ops._arrays import wide, widened
+from retrograde.ops._arrays import compute_dtype, widen
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import mask, select
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.elementary import exp
-from retrograde.ops.shaping import concat, everywhere, put_slice, take_slice
+from retrograde.ops.shaping import broadcast_batched, concat, put_slice, take_slice
 from retrograde.values import dtypes
 
 
 def _span(x, axis, start, stop):
-    """The strided slice of `x` from `start` to `stop` along `axis`."""
+    """Returns the strided slice of `x` from `start` to `stop` along `axis`."""
     whole = tuple((0, n, 1) for n in x.shape)
     return (*whole[:axis], (start, stop, 1), *whole[axis + 1 :])
 
 
-def _before(x, axis, reverse):
-    """In each place, the element met just before it on the way along `axis`; 0 at the start."""
+def _previous(x, axis, reverse):
+    """Returns, for each element, the previous one along `axis`; 0 for the first."""
     n = x.shape[axis]
     early, late = _span(x, axis, 0, max(n - 1, 0)), _span(x, axis, min(1, n), n)
     source, target = (late, early) if reverse else (early, late)
     return put_slice(take_slice(x, where=source), shape=tuple(x.shape), where=target)
 
 
-def _delayed(x, axis, start):
-    """`x` moved on by one place along `axis`; `start` makes the first element of ones."""
+def _delay(x, axis, start):
+    """Shifts `x` by one along `axis`. The new first element is `start` of the old one."""
     if not x.shape[axis]:
         return x
     head = take_slice(x, where=_span(x, axis, 0, 1))
@@ -38,16 +38,16 @@ def _delayed(x, axis, start):
     return concat(start(head), rest, axis=axis)
 
 
-def along(primitive, x, *, axis, exclusive, reverse):
-    """`cumprod` or `cumulative_logsumexp` of `x`, from the other end or without the element itself.
+def directed_scan(primitive, x, *, axis, exclusive, reverse):
+    """Computes `cumprod` or `cumulative_logsumexp`, optionally reversed or exclusive.
 
-    What comes before the first element is the product, or the logarithm of the sum, of nothing.
+    The first result of an exclusive scan is the empty product, or the logarithm of an empty sum.
     """
     if reverse:
         x = shaping.reverse(x, axis=(axis,))
     if exclusive:
-        nothing = ones_like if primitive is cumprod else _minus_infinity
-        x = _delayed(x, axis, nothing)
+        empty = ones_like if primitive is cumprod else _minus_infinity
+        x = _delay(x, axis, empty)
     y = primitive(x, axis=axis)
     return shaping.reverse(y, axis=(axis,)) if reverse else y
 
@@ -59,7 +59,7 @@ def _minus_infinity(x):
 def _cumsum_kernel(xp, x, *, axis, exclusive, reverse):
     if reverse:
         x = xp.flip(x, axis)
-    y = xp.cumsum(x, axis=axis, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
+    y = xp.cumsum(x, axis=axis, dtype=compute_dtype(x.dtype)).astype(x.dtype, copy=False)
     if exclusive and x.shape[axis]:
         kept = (slice(None),) * axis
         head = xp.zeros_like(y[(*kept, slice(0, 1))])
@@ -82,7 +82,7 @@ cumsum = Primitive(
 
 
 def _recurrence_kernel(xp, factor, x, *, axis, reverse):
-    """By doubling: after each step an element holds what the last 2, 4, 8, ... contribute."""
+    """Uses recursive doubling: after each step, elements include the last 2, 4, 8, ... terms."""
     a, y = xp.moveaxis(factor, axis, 0), xp.moveaxis(x, axis, 0)
     if reverse:
         a, y = xp.flip(a, 0), xp.flip(y, 0)
@@ -94,10 +94,10 @@ def _recurrence_kernel(xp, factor, x, *, axis, reverse):
     return xp.moveaxis(xp.flip(y, 0) if reverse else y, 0, axis)
 
 
-def _back(g, factor, axis, reverse):
-    """What reaches each place from all that come after it: the same recurrence, the other way."""
-    after = _before(conj(factor), axis, not reverse)
-    return recurrence(after, g, axis=axis, reverse=not reverse)
+def _transposed_recurrence(g, factor, axis, reverse):
+    """Computes the transpose of a recurrence: the same recurrence in the other direction."""
+    following = _previous(conj(factor), axis, not reverse)
+    return recurrence(following, g, axis=axis, reverse=not reverse)
 
 
 recurrence = Primitive(  # y[k] = x[k] + factor[k] * y[k - 1]; with `reverse`, y[k + 1]
@@ -105,27 +105,29 @@ recurrence = Primitive(  # y[k] = x[k] + factor[k] * y[k - 1]; with `reverse`, y
     _recurrence_kernel,
     vjps=(
         lambda g, y, factor, _x, *, axis, reverse: (
-            _back(g, factor, axis, reverse) * conj(_before(y, axis, reverse))
+            _transposed_recurrence(g, factor, axis, reverse) * conj(_previous(y, axis, reverse))
         ),
-        lambda g, _y, factor, _x, *, axis, reverse: _back(g, factor, axis, reverse),
+        lambda g, _y, factor, _x, *, axis, reverse: _transposed_recurrence(
+            g, factor, axis, reverse
+        ),
     ),
     batch=lambda batched, *xs, axis, reverse: recurrence(
-        *everywhere(batched, xs), axis=axis + 1, reverse=reverse
+        *broadcast_batched(batched, xs), axis=axis + 1, reverse=reverse
     ),
     accepts=dtypes.NUMERIC,
 )
 
 
 def _cumprod_kernel(xp, x, *, axis):
-    return xp.cumprod(x, axis=axis, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
+    return xp.cumprod(x, axis=axis, dtype=compute_dtype(x.dtype)).astype(x.dtype, copy=False)
 
 
 def _cumprod_vjp(g, y, x, *, axis):
-    """The product of all before, times what the products of those after make of it.
+    """Multiplies the product of the previous elements by a recurrence over the following ones.
 
-    Nothing is divided, so zeros are no trouble.
+    There is no division, so zeros are handled exactly.
     """
-    return _back(g, x, axis, False) * conj(_delayed(y, axis, ones_like))
+    return _transposed_recurrence(g, x, axis, False) * conj(_delay(y, axis, ones_like))
 
 
 cumprod = Primitive(
@@ -138,13 +140,13 @@ cumprod = Primitive(
 
 
 def _cumulative_logsumexp_kernel(xp, x, *, axis):
-    return xp.logaddexp.accumulate(widened(x), axis=axis).astype(x.dtype, copy=False)
+    return xp.logaddexp.accumulate(widen(x), axis=axis).astype(x.dtype, copy=False)
 
 
 def _cumulative_logsumexp_vjp(g, y, x, *, axis):
-    """Sums of g[i] * exp(x[k] - y[i]) over i >= k, from quotients that never exceed 1."""
+    """Sums g[i] * exp(x[k] - y[i]) over i >= k, with exponentials that never exceed 1."""
     live = y > -math.inf
-    following = _before(y, axis, True)
+    following = _previous(y, axis, True)
     quotient = exp(select(live, y - following, zeros_like(y)))
     total = recurrence(quotient, g, axis=axis, reverse=True)
     return mask(total, live) * exp(select(live, x - y, zeros_like(y)))

@@ -1,6 +1,6 @@
 """Reductions over segments: the rows of x that have the same id.
 
-`ids`, along one axis, says of each row which segment it belongs to. Sums are `scatter_add`.
+`ids` has the segment of each row. Segment sums are `scatter_add`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import math
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.ops._arrays import sum_at, widened
+from retrograde.ops._arrays import numpy_dtype_of, sum_at, widen
 from retrograde.ops._families import conj
 from retrograde.ops.arithmetic import equal, select
 from retrograde.ops.casting import cast, ones_like, zeros_like
-from retrograde.ops.indexing import argsort, gather, offset, scatter_add
-from retrograde.ops.shaping import concat, everywhere, reshape, take_slice, transpose
+from retrograde.ops.indexing import argsort, gather, offset_indices, scatter_add
+from retrograde.ops.shaping import broadcast_batched, concat, reshape, take_slice, transpose
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
@@ -25,13 +25,13 @@ def _row_kernel(xp, ids, *, num_segments):
     if xp is np and ids.size and ids.max() >= num_segments:
         place = tuple(int(i) for i in np.argwhere(ids >= num_segments)[0])
         raise invalid(
-            f"segment_ids{shown(list(place))} = {ids[place]} is not in [0, {num_segments}), and "
-            "not negative, which would leave the row out."
+            f"segment_ids{shown(list(place))} = {ids[place]} is not in [0, {num_segments}). Only "
+            "negative ids are ignored."
         )
     return xp.where(ids < 0, np.array(num_segments, ids.dtype), ids)
 
 
-segment_rows = Primitive(  # ids that do not count, the negative ones, become the last
+segment_rows = Primitive(  # replaces negative ids, which are ignored, by num_segments
     "segment_rows",
     _row_kernel,
     vjps=None,
@@ -40,11 +40,11 @@ segment_rows = Primitive(  # ids that do not count, the negative ones, become th
 )
 
 
-# Segments, laid out one behind the other
+# Sorted segments
 
 
-def _laid_out(x, ids):
-    """The rows of x in the order of their ids; where each segment begins; and its id."""
+def _sorted_segments(x, ids):
+    """Returns the rows of x sorted by id, the start of each segment, and its id."""
     if not (ids[1:] >= ids[:-1]).all():
         order = np.argsort(ids, kind="stable")
         x, ids = x[order], ids[order]
@@ -52,13 +52,13 @@ def _laid_out(x, ids):
     return x, starts, ids[starts]
 
 
-def _reduced_at(xp, name, x, ids, num_segments, start, empty):
-    """`np.maximum`, `np.minimum` or `np.multiply` over each segment, from `start`; or `empty`."""
+def _reduce_segments(xp, name, x, ids, num_segments, start, empty):
+    """Reduces each segment with the ufunc `name`. Empty segments give `empty`."""
     shape = (num_segments, *x.shape[1:])
     if xp is np:
         y = np.full(shape, empty, x.dtype)
         if x.size:
-            rows, starts, present = _laid_out(x, ids)
+            rows, starts, present = _sorted_segments(x, ids)
             y[present] = getattr(np, name).reduceat(rows, starts, axis=0)
         return y
     method = {"maximum": "max", "minimum": "min"}.get(name, name)
@@ -68,17 +68,17 @@ def _reduced_at(xp, name, x, ids, num_segments, start, empty):
 
 
 def _batch(primitive):
-    """All batches at once: side by side, or one behind the other if they have ids of their own."""
+    """Creates the batch rule. Batches with separate ids are concatenated, with offset ids."""
 
     def batch(batched, x, ids, *, num_segments, **attrs):
         if batched == (True, False):
             moved = transpose(x, perm=(1, 0, *range(2, x.ndim)))
             y = primitive(moved, ids, num_segments=num_segments, **attrs)
             return transpose(y, perm=(1, 0, *range(2, y.ndim)))
-        x, ids = everywhere(batched, (x, ids))
+        x, ids = broadcast_batched(batched, (x, ids))
         size, count = ids.shape
         rows = reshape(x, shape=(size * count, *x.shape[2:]))
-        places = reshape(offset(ids, size=num_segments, axis=0), shape=(size * count,))
+        places = reshape(offset_indices(ids, size=num_segments, axis=0), shape=(size * count,))
         y = primitive(rows, places, num_segments=size * num_segments, **attrs)
         return reshape(y, shape=(size, y.shape[0] // size, *y.shape[1:]))
 
@@ -86,15 +86,15 @@ def _batch(primitive):
 
 
 def _extreme(name, function, worst):
-    """`segment_max` or `segment_min`, which is `empty` where a segment is."""
+    """Creates `segment_max` or `segment_min`. Empty segments give `empty`."""
 
     def kernel(xp, x, ids, *, num_segments, empty):
         start = worst if x.dtype.kind not in "iu" else _limit(x.dtype, worst)
-        return _reduced_at(xp, function, x, ids, num_segments, start, empty)
+        return _reduce_segments(xp, function, x, ids, num_segments, start, empty)
 
     def rule(g, y, x, ids, *, num_segments, **_):
-        """Shared evenly among all that tie."""
-        dtype = getattr(g.dtype, "numpy_dtype", g.dtype)
+        """Shares the gradient evenly among the elements that tie."""
+        dtype = numpy_dtype_of(g)
         hits = cast(equal(x, gather(y, ids, axis=0)), dtype=dtype)
         ties = scatter_add(hits, ids, shape=(num_segments, *x.shape[1:]))
         return hits * gather(g / ties, ids, axis=0)
@@ -116,60 +116,61 @@ segment_min = _extreme("segment_min", "minimum", math.inf)
 
 
 def _prod_kernel(xp, x, ids, *, num_segments):
-    y = _reduced_at(xp, "multiply", widened(x), ids, num_segments, 1, 1)
+    y = _reduce_segments(xp, "multiply", widen(x), ids, num_segments, 1, 1)
     return y.astype(x.dtype, copy=False)
 
 
 def _others_kernel(xp, x, ids, *, num_segments):
-    """The product of what is not zero, over the row itself; 0 where another row is zero."""
+    """Divides the product of nonzero rows by the row itself; 0 where another row is zero."""
     zero = x == 0
-    usable = xp.where(zero, 1, widened(x))
-    product = _reduced_at(xp, "multiply", usable, ids, num_segments, 1, 1)
+    usable = xp.where(zero, 1, widen(x))
+    product = _reduce_segments(xp, "multiply", usable, ids, num_segments, 1, 1)
     zeros = sum_at(xp, zero.astype(np.float32), ids, product.shape)
     others = xp.where(zeros[ids] == zero, product[ids] / usable, 0)
     return others.astype(x.dtype)
 
 
 def _others_vjp(h, _y, x, ids, **_):
-    """The sum over the other rows of h times the product of all but these two.
+    """Sums, over the other rows, h times the product of all rows but these two.
 
-    It is that of the rows before, with the product of those behind, and the reverse. Nothing is
-    divided, so zeros are no trouble, however many there are.
+    It combines sums over the rows before with products of the rows after, and the reverse. There is
+    no division, so any number of zeros is handled exactly.
     """
     order = argsort(ids, axis=0, descending=False)
     back = argsort(order, axis=0, descending=False)
     ids, x, h = (gather(v, order, axis=0) for v in (ids, conj(x), h))
-    before, behind = (_running(x, h, ids, sign) for sign in (1, -1))
-    return gather(before[1] * behind[0] + before[0] * behind[1], back, axis=0)
+    before, after = (_running_products(x, h, ids, sign) for sign in (1, -1))
+    return gather(before[1] * after[0] + before[0] * after[1], back, axis=0)
 
 
-def _running(p, q, ids, sign):
-    """Products p of the rows before each one (or behind it), and the sums of such with one h.
+def _running_products(p, q, ids, sign):
+    """Returns the products p of the rows before (or after) each row.
 
-    By doubling: after each step a row holds what the last 1, 2, 4, ... rows of its segment make.
+    Also returns the sums, over these rows, of the product with one factor replaced by its q. Uses
+    recursive doubling: after each step, a row includes the last 2, 4, 8, ... rows of its segment.
     """
-    p, q = _moved(p, ids, sign, ones_like), _moved(q, ids, sign, zeros_like)
+    p, q = _shift_rows(p, ids, sign, ones_like), _shift_rows(q, ids, sign, zeros_like)
     reach = 1
     while reach < p.shape[0]:
-        p_far = _moved(p, ids, sign * reach, ones_like)
-        q = q * p_far + p * _moved(q, ids, sign * reach, zeros_like)
+        p_far = _shift_rows(p, ids, sign * reach, ones_like)
+        q = q * p_far + p * _shift_rows(q, ids, sign * reach, zeros_like)
         p = p * p_far
         reach *= 2
     return p, q
 
 
-def _moved(x, ids, by, fill):
-    """Rows moved on by so many places within their segment; what comes in is made by `fill`."""
+def _shift_rows(x, ids, by, fill):
+    """Shifts rows within their segment by `by`. `fill` creates the new rows."""
     count, ahead = x.shape[0], min(abs(by), x.shape[0])
 
     def part(v, start, stop):
         return take_slice(v, where=((start, stop, 1), *((0, n, 1) for n in v.shape[1:])))
 
-    kept, lost = ((0, count - ahead), (count - ahead, count))
+    kept, dropped = ((0, count - ahead), (count - ahead, count))
     if by < 0:
-        kept, lost = (ahead, count), (0, ahead)
-    y = [fill(part(x, *lost)), part(x, *kept)]
-    from_ids = [part(ids, *lost) * 0 - 1, part(ids, *kept)]
+        kept, dropped = (ahead, count), (0, ahead)
+    y = [fill(part(x, *dropped)), part(x, *kept)]
+    from_ids = [part(ids, *dropped) * 0 - 1, part(ids, *kept)]
     if by < 0:
         y, from_ids = y[::-1], from_ids[::-1]
     same = equal(concat(*from_ids, axis=0), ids)
@@ -178,7 +179,7 @@ def _moved(x, ids, by, fill):
     return select(same, y, fill(y))
 
 
-segment_others = Primitive(  # in each place, the product of the other rows of its segment
+segment_others = Primitive(  # for each row, the product of the other rows of its segment
     "segment_others",
     _others_kernel,
     vjps=(_others_vjp, None),

@@ -1,4 +1,4 @@
-"""Moving elements about. Linear primitives stand in pairs, each the transpose of its neighbour."""
+"""Reshaping, broadcasting, slicing and joining: pairs of linear primitives and transposes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import lru_cache
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.fusion.lazy_calls import may_wait_as_total
-from retrograde.ops._arrays import total
+from retrograde.fusion.lazy_calls import allow_lazy_reduction
+from retrograde.ops._arrays import array_sum
 from retrograde.values import dtypes
 
 
 def _reshape_complaint(x, *, shape):
     return (
         f"reshape: a tensor of shape {x.shape} has {math.prod(x.shape)} values, but the requested "
-        f"shape {tuple(shape)} has {math.prod(shape)}. Expected as many; -1 stands for the rest."
+        f"shape {tuple(shape)} has {math.prod(shape)}. Expected the same number."
     )
 
 
@@ -53,7 +53,7 @@ reverse = Primitive(
 
 
 def align(x, ndim):
-    """`x` with axes of size 1 put in behind its batch axis, until `ndim` follow it."""
+    """Inserts axes of size 1 after the batch axis of `x`, so that `ndim` axes follow it."""
     missing = ndim + 1 - x.ndim
     return x if missing <= 0 else reshape(x, shape=(x.shape[0], *(1,) * missing, *x.shape[1:]))
 
@@ -62,7 +62,7 @@ _SMALL = 4096
 
 
 def _broadcast_to_kernel(xp, x, *, shape):
-    # A small result is sooner written out than made a view.
+    # For small results, copying is faster than creating a view.
     if xp is np and math.prod(shape) < _SMALL and x.ndim <= len(shape):
         y = np.empty(shape, x.dtype)
         y[...] = x
@@ -78,21 +78,21 @@ broadcast_to = Primitive(
     linear=True,
     complain=lambda x, *, shape: (
         f"broadcast_to: shape {x.shape} does not broadcast to {tuple(shape)}. Expected each "
-        "dimension, from the last, to be 1 or that of the new shape."
+        "dimension, from the last, to be 1 or equal to the new one."
     ),
 )
 
 
 def _sum_to_kernel(xp, x, *, shape):
-    """Undo a broadcast: sum over the axes it added and those it stretched."""
+    """Sums over the axes that a broadcast added or stretched."""
     axes = _broadcast_axes(x.shape, shape)
-    y = total(xp, x, axes)
+    y = array_sum(xp, x, axes)
     return y if len(axes) == x.ndim - len(shape) else y.reshape(shape)
 
 
 @lru_cache(maxsize=1024)
 def _broadcast_axes(whole, shape):
-    """The axes that a broadcast from `shape` to `whole` added, and those that it stretched."""
+    """Returns the axes that a broadcast from `shape` to `whole` added or stretched."""
     added = len(whole) - len(shape)
     stretched = [i for i, n in enumerate(shape, added) if n == 1 and whole[i] != 1]
     return (*range(added), *stretched)
@@ -110,37 +110,37 @@ sum_to = Primitive(
     batch=_sum_to_batch,
     linear=True,
 )
-may_wait_as_total(sum_to)
+allow_lazy_reduction(sum_to)
 
 
-# A strided slice is given by one triple (start, stop, step) for each axis, as Python's
-# `slice.indices` writes them; with a negative step, a stop of -1 means "to the front".
+# A strided slice is one triple (start, stop, step) for each axis, as returned by Python's
+# `slice.indices`. With a negative step, a stop of -1 includes the first element.
 
 
-def key_of(where):
-    """The key for an array that a strided slice stands for."""
+def as_slices(where):
+    """Returns the Python slices of a strided slice."""
     return tuple(slice(a, None if b < 0 else b, s) for a, b, s in where)
 
 
-def _shifted(where, size):
+def _batched_slice(where, size):
     return ((0, size, 1), *where)
 
 
 take_slice = Primitive(
     "take_slice",
-    lambda _, x, *, where: x[key_of(where)],
+    lambda _, x, *, where: x[as_slices(where)],
     vjps=(lambda g, _y, _x, *, where: put_slice(g, shape=_x.shape, where=where),),
-    batch=lambda _, x, *, where: take_slice(x, where=_shifted(where, x.shape[0])),
+    batch=lambda _, x, *, where: take_slice(x, where=_batched_slice(where, x.shape[0])),
     linear=True,
 )
 
 
 def _put_slice_kernel(xp, x, *, shape, where):
-    """Zeros of `shape`, with `x` at `where`."""
+    """Returns zeros of `shape`, with `x` at `where`."""
     y = xp.zeros(shape, x.dtype)
     if xp is not np:
-        return y.at[key_of(where)].set(x)
-    y[key_of(where)] = x
+        return y.at[as_slices(where)].set(x)
+    y[as_slices(where)] = x
     return y
 
 
@@ -149,14 +149,14 @@ put_slice = Primitive(
     _put_slice_kernel,
     vjps=(lambda g, _y, _x, *, shape, where: take_slice(g, where=where),),  # noqa: ARG005
     batch=lambda _, x, *, shape, where: put_slice(
-        x, shape=(x.shape[0], *shape), where=_shifted(where, x.shape[0])
+        x, shape=(x.shape[0], *shape), where=_batched_slice(where, x.shape[0])
     ),
     linear=True,
 )
 
 
-def everywhere(batched, xs):
-    """All of `xs` with a batch axis, those that had none repeated along it."""
+def broadcast_batched(batched, xs):
+    """Gives all of `xs` a batch axis; those without one are broadcast along it."""
     size = next(x.shape[0] for x, b in zip(xs, batched, strict=True) if b)
     return [
         x if b else broadcast_to(x, shape=(size, *x.shape))
@@ -166,14 +166,14 @@ def everywhere(batched, xs):
 
 def _concat_vjp(needed, g, _y, *_xs, axis):
     parts = split(g, sizes=tuple(x.shape[axis] for x in _xs), axis=axis)
-    return tuple(part if wanted else None for part, wanted in zip(parts, needed, strict=True))
+    return tuple(part if n else None for part, n in zip(parts, needed, strict=True))
 
 
 def _concat_complaint(*xs, axis):
     shapes = ", ".join(str(x.shape) for x in xs)
     return (
-        f"concat: shapes {shapes} cannot be joined along axis {axis}. Expected equal shapes and "
-        "dtypes but for that axis."
+        f"concat: shapes {shapes} cannot be joined along axis {axis}. Expected equal dtypes, and "
+        "equal shapes except along that axis."
     )
 
 
@@ -181,7 +181,7 @@ concat = Primitive(
     "concat",
     lambda xp, *xs, axis: xp.concatenate(xs, axis),
     joint=_concat_vjp,
-    batch=lambda batched, *xs, axis: concat(*everywhere(batched, xs), axis=axis + 1),
+    batch=lambda batched, *xs, axis: concat(*broadcast_batched(batched, xs), axis=axis + 1),
     linear=True,
     accepts=dtypes.ANY,
     complain=_concat_complaint,
@@ -204,14 +204,14 @@ split = Primitive(
 
 def _stack_vjp(needed, g, _y, *_xs, axis):
     parts = unstack(g, axis=axis)
-    return tuple(part if wanted else None for part, wanted in zip(parts, needed, strict=True))
+    return tuple(part if n else None for part, n in zip(parts, needed, strict=True))
 
 
 stack = Primitive(
     "stack",
     lambda xp, *xs, axis: xp.stack(xs, axis),
     joint=_stack_vjp,
-    batch=lambda batched, *xs, axis: stack(*everywhere(batched, xs), axis=axis + 1),
+    batch=lambda batched, *xs, axis: stack(*broadcast_batched(batched, xs), axis=axis + 1),
     linear=True,
     accepts=dtypes.ANY,
     complain=lambda *xs, **_: (
@@ -222,7 +222,7 @@ stack = Primitive(
 
 def _unstack_kernel(xp, x, *, axis):
     rows = xp.moveaxis(x, axis, 0)
-    # To iterate over strings would give Python's own, which are no arrays.
+    # Iterating over an array of strings would return bytes, not arrays.
     return tuple([rows[i, ...] for i in range(len(rows))] if x.dtype == object else rows)
 
 

@@ -1,4 +1,4 @@
-"""Indexing with brackets: what a key means, made of strided slices, reshapes and masks."""
+"""Indexing with brackets, by strided slices, reshapes and boolean masks."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.host_functions import host_function
-from retrograde.ops.indexing import from_front, gather
-from retrograde.ops.shaping import key_of, reshape, take_slice
+from retrograde.ops.indexing import gather, wrap_indices
+from retrograde.ops.shaping import as_slices, reshape, take_slice
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
 
 
 def get_item(x: Tensor, key: Any) -> Tensor:
-    """`x[key]` with TensorFlow's keys: integers, slices, `...`, `None`, and boolean masks."""
+    """Returns `x[key]` for TensorFlow's keys: integers, slices, `...`, `None`, boolean masks."""
     mask = _boolean(key)
     if mask is not None:
         return boolean_mask(x, mask)
     if thread.recorders.tracer is not None:
-        x, key = _moved(x, key)
+        x, key = _gather_dynamic(x, key)
     where, shape = resolve(x._spec.shape, key)
     y = take_slice(x, where=where)
     return y if y._spec.shape == shape else reshape(y, shape=shape)
 
 
 class VariableSlice(Tensor):
-    """What indexing a Variable gives: a tensor whose place in the variable can be assigned to."""
+    """The result of indexing a Variable: a tensor with `assign`, which writes to the variable."""
 
     __slots__ = ("_key", "_variable")
 
@@ -47,37 +47,42 @@ class VariableSlice(Tensor):
 
 
 def get_item_of_variable(variable: Variable, key: Any) -> Tensor:
-    """`variable[key]`; but for boolean masks, the result can be assigned to."""
+    """Returns `variable[key]`. The result can be assigned to, unless `key` is a boolean mask."""
     x = variable._read()
     y = get_item(x, key)
     if _boolean(key) is not None:
         return y
     part = VariableSlice(y._array, y._id)
     part._variable = variable
-    part._key = key_of(resolve(x._spec.shape, key)[0])
+    part._key = as_slices(resolve(x._spec.shape, key)[0])
     return part
 
 
-def _moved(x: Tensor, key: Any) -> tuple[Tensor, Any]:
-    """`x` cut where other calls of a function cut it elsewhere, and what is left to do of `key`."""
+def _gather_dynamic(x: Tensor, key: Any) -> tuple[Tensor, Any]:
+    """Gathers by the elements of `key` that differ between calls of a traced function.
+
+    Returns the result, and the key that remains to be applied.
+    """
     elements = list(key) if isinstance(key, (tuple, list)) else [key]
-    if not any(map(_moves, elements)):
+    if not any(map(_is_dynamic, elements)):
         return x, key
-    elements, axis = _spelled_out(elements, x._spec.ndim), 0
+    elements, axis = _expand_ellipsis(elements, x._spec.ndim), 0
     for i, k in enumerate(elements):
-        if _moves(k):
+        if _is_dynamic(k):
             size = x._spec.shape[axis]
-            places = (
-                _span(k.start, k.stop, k.step, size) if isinstance(k, slice) else _at(k, size, axis)
+            indices = (
+                _slice_indices(k.start, k.stop, k.step, size)
+                if isinstance(k, slice)
+                else _index_tensor(k, size, axis)
             )
-            x = gather(x, places, axis=axis, whole=True)
+            x = gather(x, indices, axis=axis, whole=True)
             elements[i] = slice(None) if isinstance(k, slice) else 0
         axis += k is not None
     return x, tuple(elements)
 
 
-def _moves(k: Any) -> bool:
-    """Whether an element of a key is, or has in it, a number that other calls see otherwise."""
+def _is_dynamic(k: Any) -> bool:
+    """Returns whether an element of a key depends on a tensor that may change between calls."""
     parts = (k.start, k.stop, k.step) if isinstance(k, slice) else (k,)
     holders = [held for held in map(tensor_or_variable, parts) if held is not None]
     return any([_is_integer(held) and changes(held._read()) for held in holders])
@@ -87,15 +92,15 @@ def _is_integer(held: Any) -> bool:
     return held._spec.dtype.kind in "iu" and not held._spec.ndim
 
 
-def _at(k: Any, size: int, axis: int) -> Tensor:
-    """The place that an integer tensor without axes names, along an axis of `size`."""
+def _index_tensor(k: Any, size: int, axis: int) -> Tensor:
+    """Returns a scalar integer tensor as an index along an axis of `size`, of shape (1,)."""
     index = to_dtype(tensor_or_variable(k)._read(), np.dtype(np.int64))
-    return from_front(reshape(index, shape=(1,)), size=size, axis=axis)
+    return wrap_indices(reshape(index, shape=(1,)), size=size, axis=axis)
 
 
 @host_function(dynamic_shapes=True)
-def _span(start: Any, stop: Any, step: Any, size: int) -> Tensor:
-    """The places that a slice covers."""
+def _slice_indices(start: Any, stop: Any, step: Any, size: int) -> Tensor:
+    """Returns the indices that a slice selects."""
     return Tensor(np.arange(*_triple(slice(start, stop, step), 0, size)))
 
 
@@ -108,7 +113,7 @@ def _boolean(key: Any) -> Tensor | None:
 
 
 def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
-    """The elements of `x` where `mask` is true, over as many axes as it has, from `axis` on."""
+    """Returns the elements of `x` where `mask`, which covers axes from `axis` on, is true."""
     shape, covered = x._spec.shape, mask._spec.shape
     end = axis + len(covered)
     if not covered:
@@ -119,19 +124,19 @@ def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
             "there. Expected the same."
         )
     flat = reshape(x, shape=(*shape[:axis], mask._spec.size, *shape[end:]))
-    return gather(flat, true_places(mask), axis=axis)
+    return gather(flat, true_indices(mask), axis=axis)
 
 
 @host_function(dynamic_shapes=True)
-def true_places(mask: Tensor) -> Tensor:
-    """Where `mask`, laid flat, is true."""
+def true_indices(mask: Tensor) -> Tensor:
+    """Returns the indices of the true elements of `mask`, flattened."""
     return Tensor(np.flatnonzero(np.asarray(mask)))
 
 
 def resolve(shape: tuple[int, ...], key: Any) -> tuple[tuple, tuple[int, ...]]:
-    """The strided slice that `key` cuts out of `shape`, and the shape to give it then."""
+    """Returns the strided slice of `key` for an array of `shape`, and the shape of the result."""
     elements = list(key) if isinstance(key, (tuple, list)) else [key]
-    elements = _spelled_out(elements, len(shape))
+    elements = _expand_ellipsis(elements, len(shape))
     where, result = [], []
     for k in elements:
         if k is None:
@@ -145,8 +150,8 @@ def resolve(shape: tuple[int, ...], key: Any) -> tuple[tuple, tuple[int, ...]]:
     return tuple(where), tuple(result)
 
 
-def _spelled_out(elements: list, ndim: int) -> list:
-    """A key with slices in place of its ellipsis, one element for each axis."""
+def _expand_ellipsis(elements: list, ndim: int) -> list:
+    """Replaces the ellipsis of a key by slices, so that there is an element for each axis."""
     dots = [i for i, k in enumerate(elements) if k is Ellipsis]
     if len(dots) > 1:
         raise invalid("Multiple ellipses are not allowed in an index.")
@@ -163,7 +168,7 @@ def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:
         if step == 0:
             raise invalid(f"strides[{axis}] must be non-zero.")
         triple = slice(start, stop, step).indices(size)
-        # Backwards from before the front there is nothing; a triple cannot say where that is.
+        # A backward slice from before the first element is empty; no triple represents its start.
         return (0, 0, 1) if triple[0] < 0 else triple
     i = _integer(k)
     if not -size <= i < size:

@@ -1,4 +1,4 @@
-"""Inverses, determinants, and linear equations with full and triangular matrices."""
+"""Inverses, determinants, and linear systems with full and triangular matrices."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from retrograde.core import floating_point_flags
 from retrograde.core.apply import Primitive
 from retrograde.ops import reduction
-from retrograde.ops._arrays import widened
-from retrograde.ops._families import aligned, conj
+from retrograde.ops._arrays import widen
+from retrograde.ops._families import align_batched, conj
 from retrograde.ops.complex_numbers import imag, make_complex, real
 from retrograde.ops.matrices import (
     LAPACK,
     adjoint,
     lower_triangle,
-    of_matrices,
+    matrix_primitive,
     product,
-    transposed,
+    transpose_matrices,
     upper_triangle,
 )
 from retrograde.ops.shaping import reshape, sum_to
@@ -29,14 +29,14 @@ from retrograde.values.scipy_import import import_scipy
 
 def _singular(what):
     return invalid(
-        f"{what}: a matrix is singular. Expected matrices that can be inverted: for others there "
-        "are tf.linalg.pinv and tf.linalg.lstsq."
+        f"{what}: a matrix is singular. Expected invertible matrices; for others, use "
+        "tf.linalg.pinv or tf.linalg.lstsq."
     )
 
 
 def _inv_kernel(xp, x):
     try:
-        return xp.linalg.inv(widened(x)).astype(x.dtype, copy=False)
+        return xp.linalg.inv(widen(x)).astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
         raise _singular("inv") from None
 
@@ -45,18 +45,18 @@ def _inv_vjp(g, y, _x):
     return -product(product(y, g, adjoint_a=True), y, adjoint_b=True)
 
 
-inv = of_matrices(
+inv = matrix_primitive(
     "inv", _inv_kernel, vjps=(_inv_vjp,), accepts=LAPACK | {dtypes.float16.numpy_dtype}
 )
 
 
 def _per_matrix(g):
-    """`g`, which has one number for each matrix, shaped to multiply them."""
+    """Reshapes `g`, one number for each matrix, so that it broadcasts against the matrices."""
     return reshape(g, shape=(*g.shape, 1, 1))
 
 
 def _cofactors_kernel(xp, x):
-    """det(x) times the transposed inverse, which for singular matrices is there as well."""
+    """Returns det(x) times the transposed inverse, which is defined for singular matrices, too."""
     if xp is np:
         try:
             return (np.linalg.det(x)[..., None, None] * np.linalg.inv(x).mT).astype(x.dtype)
@@ -67,31 +67,31 @@ def _cofactors_kernel(xp, x):
         return x
     u, s, vh = xp.linalg.svd(x)
     others = xp.where(np.eye(n, dtype=bool), np.ones((), s.dtype), s[..., None, :]).prod(-1)
-    turn = xp.linalg.det(u) * xp.linalg.det(vh)
-    return turn[..., None, None] * (u.conj() * others[..., None, :].astype(x.dtype)) @ vh.conj()
+    sign = xp.linalg.det(u) * xp.linalg.det(vh)
+    return sign[..., None, None] * (u.conj() * others[..., None, :].astype(x.dtype)) @ vh.conj()
 
 
 def _cofactors_vjp(g, y, x):
-    h, b = conj(g), transposed(inv(x))
+    h, b = conj(g), transpose_matrices(inv(x))
     total = reduction.sum(h * y, axis=(g.ndim - 2, g.ndim - 1), keepdims=True)
-    return conj(total * b - product(product(b, transposed(h)), y))
+    return conj(total * b - product(product(b, transpose_matrices(h)), y))
 
 
-cofactors = of_matrices("cofactors", _cofactors_kernel, vjps=(_cofactors_vjp,))
+cofactors = matrix_primitive("cofactors", _cofactors_kernel, vjps=(_cofactors_vjp,))
 
 
 def _nan_if_any(xp, x, y):
-    """`y` of matrices x; to LAPACK, one that begins with nan is singular."""
+    """Returns `y`, with NaN for matrices that contain NaN. LAPACK may treat them as singular."""
     return xp.where(xp.isnan(x).any(axis=(-2, -1)), y.dtype.type(np.nan), y)
 
 
 def _det_kernel(xp, x):
-    if not x.shape[-1]:  # JAX has no answer for these
+    if not x.shape[-1]:  # JAX does not support empty matrices
         return xp.ones(x.shape[:-2], x.dtype)
     return _nan_if_any(xp, x, xp.linalg.det(x))
 
 
-det = of_matrices(
+det = matrix_primitive(
     "det",
     _det_kernel,
     vjps=(lambda g, _y, x: _per_matrix(g) * conj(cofactors(x)),),
@@ -104,21 +104,21 @@ def _slogdet_kernel(xp, x):
 
 
 def _slogdet_vjp(g, y, x):
-    """The logarithm of the determinant has the size as its real part, the sign as its phase."""
+    """Combines both cotangents: log(det) has log|det| as real part, the phase as imaginary part."""
     by_sign, by_size = g
     if x.dtype.kind == "c":
         by_size = make_complex(real(by_size), imag(conj(y[0]) * by_sign))
     return _per_matrix(by_size) * adjoint(inv(x))
 
 
-slogdet = of_matrices("slogdet", _slogdet_kernel, vjps=(_slogdet_vjp,), outputs=True)
+slogdet = matrix_primitive("slogdet", _slogdet_kernel, vjps=(_slogdet_vjp,), outputs=True)
 
 
-# Linear equations. What flows to the right-hand side solves the adjoint ones.
+# Linear systems. The cotangent of the right-hand side solves the adjoint system.
 
 
 def _by_matrix(by_rhs, y, adjoint):
-    """What flows to a matrix, from what flows to its right-hand side and the solution."""
+    """Returns the cotangent of a matrix, from that of its right-hand side and the solution."""
     if adjoint:
         return -product(y, by_rhs, adjoint_b=True)
     return -product(by_rhs, y, adjoint_b=True)
@@ -137,7 +137,7 @@ def _solve_vjp(needed, g, y, a, _b, *, adjoint):
     return by_matrix, by_rhs if needed[1] else None
 
 
-solve = of_matrices("solve", _solve_kernel, joint=_solve_vjp)
+solve = matrix_primitive("solve", _solve_kernel, joint=_solve_vjp)
 
 
 def _triangular_solve_kernel(xp, a, b, *, lower, adjoint):
@@ -154,35 +154,35 @@ def _triangular_solve_kernel(xp, a, b, *, lower, adjoint):
 
 
 def _triangular_solve_on_numpy(a, b, batch, lower, adjoint):
-    """One call to BLAS for a single matrix; for many, whichever loop has fewer turns."""
+    """Calls BLAS once for a single matrix; for a batch, uses the loop with fewer iterations."""
     (n, k), count = b.shape[-2:], math.prod(batch)
     if not n * k * count:
         return np.zeros((*batch, n, k), b.dtype)
-    if a.ndim == 2:  # one matrix for all right-hand sides: these stand side by side
+    if a.ndim == 2:  # one matrix: all right-hand sides become columns
         sides = np.moveaxis(b, -2, 0).reshape(n, -1)
         y = _trsm(a, sides, lower, adjoint)
         return np.moveaxis(y.reshape(n, *batch, k), 0, -2)
     a, b = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
     if count > n:
-        return _substituted(a, b, lower, adjoint)
+        return _substitute(a, b, lower, adjoint)
     y = np.empty(b.shape, b.dtype)
-    for place in np.ndindex(*batch):
-        y[place] = _trsm(a[place], b[place], lower, adjoint)
+    for i in np.ndindex(*batch):
+        y[i] = _trsm(a[i], b[i], lower, adjoint)
     return y
 
 
 def _trsm(a, b, lower, adjoint):
-    """BLAS reads columns first, so that rows first it is given the transposed matrix."""
+    """Solves with BLAS. Row-major matrices are passed transposed, as BLAS is column-major."""
     if not a.diagonal().all():
-        floating_point_flags.set_flag()  # BLAS divides by zero without a flag
+        floating_point_flags.set_flag()  # BLAS does not report division by zero
     trsm = import_scipy("linalg.blas", "triangular_solve").get_blas_funcs("trsm", dtype=b.dtype)
     if a.flags.f_contiguous or (adjoint and a.dtype.kind == "c"):
         return trsm(1, a, b, lower=lower, trans_a=2 if adjoint else 0)
     return trsm(1, a.T, b, lower=not lower, trans_a=0 if adjoint else 1)
 
 
-def _substituted(a, b, lower, adjoint):
-    """Row by row, for many matrices at once."""
+def _substitute(a, b, lower, adjoint):
+    """Substitutes row by row, vectorized over the matrices."""
     if adjoint:
         a, lower = a.mT.conj(), not lower
     n = a.shape[-1]
@@ -199,11 +199,11 @@ def _triangular_solve_vjp(needed, g, y, a, _b, *, lower, adjoint):
     by_matrix = None
     if needed[0]:
         triangle = lower_triangle if lower else upper_triangle
-        by_matrix = _summed(triangle(_by_matrix(by_rhs, y, adjoint)), a)
-    return by_matrix, _summed(by_rhs, _b) if needed[1] else None
+        by_matrix = _sum_to_shape_of(triangle(_by_matrix(by_rhs, y, adjoint)), a)
+    return by_matrix, _sum_to_shape_of(by_rhs, _b) if needed[1] else None
 
 
-def _summed(x, like):
+def _sum_to_shape_of(x, like):
     shape = tuple(like.shape)
     return x if tuple(x.shape) == shape else sum_to(x, shape=shape)
 
@@ -212,6 +212,6 @@ triangular_solve = Primitive(
     "triangular_solve",
     _triangular_solve_kernel,
     joint=_triangular_solve_vjp,
-    batch=lambda batched, *xs, **attrs: triangular_solve(*aligned(batched, xs), **attrs),
+    batch=lambda batched, *xs, **attrs: triangular_solve(*align_batched(batched, xs), **attrs),
     accepts=LAPACK,
 )

@@ -1,56 +1,56 @@
-"""The largest elements, permutations, and bins to count in."""
+"""Top-k, permutations, binning, and search in sorted sequences."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.ops.shaping import everywhere
+from retrograde.ops.shaping import broadcast_batched
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
 
-_MANY = 128  # from here on it is worth to part the largest from the others before they are sorted
+_MANY = 128  # elements from which on partitioning before sorting is faster
 
 
-def _top_places_kernel(xp, x, *, k, dtype):
+def _top_k_indices_kernel(xp, x, *, k, dtype):
     if xp is not np:
         import jax
 
         return jax.lax.top_k(x, k)[1].astype(dtype)
     n = x.shape[-1]
     if n < _MANY or 4 * k > n or not x.size or not k:
-        return _places_in_order(x)[..., :k].astype(dtype)
+        return _descending_argsort(x)[..., :k].astype(dtype)
     least = np.partition(x, n - k, axis=-1)[..., n - k : n - k + 1]
-    if not np.array_equal(least, least):  # nan is larger than all, but compares with nothing
-        return _places_in_order(x)[..., :k].astype(dtype)
+    if not np.array_equal(least, least):  # NaN counts as the largest, but does not compare
+        return _descending_argsort(x)[..., :k].astype(dtype)
     above = ~(x <= least)
     level = x == least
-    room = k - np.count_nonzero(above, axis=-1, keepdims=True)
-    chosen = above | (level & (np.cumsum(level, axis=-1) <= room))
-    places = np.nonzero(chosen)[-1].reshape((*x.shape[:-1], k))
-    order = _places_in_order(np.take_along_axis(x, places, -1))
-    return np.take_along_axis(places, order, -1).astype(dtype)
+    ties = k - np.count_nonzero(above, axis=-1, keepdims=True)
+    chosen = above | (level & (np.cumsum(level, axis=-1) <= ties))
+    indices = np.nonzero(chosen)[-1].reshape((*x.shape[:-1], k))
+    order = _descending_argsort(np.take_along_axis(x, indices, -1))
+    return np.take_along_axis(indices, order, -1).astype(dtype)
 
 
-def _places_in_order(x):
-    """From the largest to the smallest; of equal ones, the first comes first."""
+def _descending_argsort(x):
+    """Sorts from the largest to the smallest; equal elements keep their order."""
     last = x.shape[-1] - 1
     return np.flip(last - np.argsort(np.flip(x, -1), axis=-1, stable=True), -1)
 
 
-top_places = Primitive(  # where along the last axis the k largest are, the largest first
-    "top_places",
-    _top_places_kernel,
+top_k_indices = Primitive(  # the indices of the k largest along the last axis, largest first
+    "top_k_indices",
+    _top_k_indices_kernel,
     vjps=None,
-    batch=lambda _, x, **attrs: top_places(x, **attrs),
+    batch=lambda _, x, **attrs: top_k_indices(x, **attrs),
     accepts=dtypes.REAL,
 )
 
 
 def _in_top_k_kernel(xp, predictions, targets, *, k):
     classes = predictions.shape[-1]
-    place = xp.clip(targets, 0, max(classes - 1, 0))[..., None]
-    own = xp.take_along_axis(predictions, place, axis=-1)
+    index = xp.clip(targets, 0, max(classes - 1, 0))[..., None]
+    own = xp.take_along_axis(predictions, index, axis=-1)
     inside = (targets >= 0) & (targets < classes)
     finite = xp.all(xp.isfinite(predictions), axis=-1)
     return inside & finite & (xp.sum(predictions > own, axis=-1) < k)
@@ -60,7 +60,7 @@ in_top_k = Primitive(
     "in_top_k",
     _in_top_k_kernel,
     vjps=None,
-    batch=lambda batched, *xs, k: in_top_k(*everywhere(batched, xs), k=k),
+    batch=lambda batched, *xs, k: in_top_k(*broadcast_batched(batched, xs), k=k),
 )
 
 
@@ -95,7 +95,7 @@ invert_permutation = Primitive(
 
 
 def _bins_kernel(xp, x, *, low, high, count, strict):
-    """Which of `count` equal parts of the range each element is in; those outside, at its ends."""
+    """Returns the index of the bin of each element; elements out of range go to the end bins."""
     if strict and xp is np and x.dtype.kind == "f" and np.isnan(x).any():
         raise invalid("histogram_fixed_width: expected values without nan.")
     if x.dtype.kind in "iu":
@@ -114,21 +114,22 @@ bins = Primitive(
 )
 
 
-def _insertion_places_kernel(xp, sequence, values, *, side, dtype):
+def _search_sorted_kernel(xp, sequence, values, *, side, dtype):
     if sequence.ndim == 1:
         return xp.searchsorted(sequence, values, side=side).astype(dtype)
-    # A sequence for each batch of values: it has been passed by as often as it is less.
+    # One sequence for each batch element: the index is the number of smaller elements.
     rows = sequence.reshape(sequence.shape[0], *(1,) * (values.ndim - 1), sequence.shape[-1])
-    passed = rows < values[..., None] if side == "left" else rows <= values[..., None]
-    return xp.sum(passed, axis=-1).astype(dtype)
+    smaller = rows < values[..., None] if side == "left" else rows <= values[..., None]
+    return xp.sum(smaller, axis=-1).astype(dtype)
 
 
-insertion_places = Primitive(  # where in a sorted sequence the values would have to be put in
-    "insertion_places",
-    _insertion_places_kernel,
+search_sorted = Primitive(  # the indices at which to insert values into a sorted sequence
+    "search_sorted",
+    _search_sorted_kernel,
     vjps=None,
-    batch=lambda batched, sequence, values, **attrs: insertion_places(
-        *(everywhere(batched, (sequence, values)) if batched[0] else (sequence, values)), **attrs
+    batch=lambda batched, sequence, values, **attrs: search_sorted(
+        *(broadcast_batched(batched, (sequence, values)) if batched[0] else (sequence, values)),
+        **attrs,
     ),
     accepts=dtypes.REAL,
 )
@@ -146,7 +147,7 @@ is_in = Primitive(  # whether each element of x is among the elements of a vecto
     _is_in_kernel,
     vjps=None,
     batch=lambda batched, x, elements: is_in(
-        *(everywhere(batched, (x, elements)) if batched[1] else (x, elements))
+        *(broadcast_batched(batched, (x, elements)) if batched[1] else (x, elements))
     ),
     accepts=dtypes.NUMERIC | dtypes.BOOL,
 )

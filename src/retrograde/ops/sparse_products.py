@@ -1,6 +1,6 @@
-"""Products of a sparse matrix with a dense one, and those elements of a product that are asked for.
+"""Sparse-dense matrix products, and selected elements of dense products.
 
-A sparse matrix is given by its values and by `indices`, a row and a column for each. The two
+A sparse matrix is given by its values and by `indices`, a row and a column for each value. The two
 primitives are each other's derivative.
 """
 
@@ -9,31 +9,31 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.ops._arrays import sparse_matrix, widened
+from retrograde.ops._arrays import sparse_matrix, widen
 from retrograde.ops._families import conj
-from retrograde.ops.indexing import offset
-from retrograde.ops.shaping import everywhere, reshape, reverse, stack, take_slice, transpose
+from retrograde.ops.indexing import offset_indices
+from retrograde.ops.shaping import broadcast_batched, reshape, reverse, stack, take_slice, transpose
 from retrograde.values.errors import invalid
 
-_BLOCK = 1 << 18  # elements of each factor that are gathered at a time
+_BLOCK = 1 << 18  # elements of each factor to gather at a time
 
 
-def _check_places(indices, shape):
+def _check_indices(indices, shape):
     for axis, name in enumerate(("row", "column")):
         wrong = (indices[:, axis] < 0) | (indices[:, axis] >= shape[axis])
         if wrong.any():
-            place = int(np.argmax(wrong))
+            i = int(np.argmax(wrong))
             raise invalid(
-                f"The {name} in indices[{place}] = {indices[place].tolist()} is out of bounds for "
+                f"The {name} in indices[{i}] = {indices[i].tolist()} is out of bounds for "
                 f"a matrix of shape {tuple(shape)}."
             )
 
 
 def _sparse_matmul_kernel(xp, values, b, indices, *, shape):
     rows, columns = indices[:, 0], indices[:, 1]
-    v, wide_b = widened(values), widened(b)
+    v, wide_b = widen(values), widen(b)
     if xp is np:
-        _check_places(indices, shape)
+        _check_indices(indices, shape)
         y = sparse_matrix(v, rows, columns, shape) @ wide_b
     else:
         y = xp.zeros((shape[0], b.shape[1]), v.dtype).at[rows].add(v[:, None] * wide_b[columns])
@@ -43,13 +43,13 @@ def _sparse_matmul_kernel(xp, values, b, indices, *, shape):
 def _sampled_matmul_kernel(xp, a, b, indices):
     rows, columns = indices[:, 0], indices[:, 1]
     if xp is not np:
-        return (widened(a)[rows] * widened(b)[columns]).sum(1).astype(a.dtype)
-    _check_places(indices, (a.shape[0], b.shape[0]))
+        return (widen(a)[rows] * widen(b)[columns]).sum(1).astype(a.dtype)
+    _check_indices(indices, (a.shape[0], b.shape[0]))
     y = np.empty(len(indices), a.dtype)
     step = max(1, _BLOCK // max(1, a.shape[1]))
     for start in range(0, len(indices), step):
         part = slice(start, start + step)
-        factors = widened(a[rows[part]]), widened(b[columns[part]])
+        factors = widen(a[rows[part]]), widen(b[columns[part]])
         y[part] = np.einsum("ij,ij->i", *factors)
     return y
 
@@ -58,7 +58,7 @@ def _swapped(indices):
     return reverse(indices, axis=(1,))
 
 
-# Batches are laid out as the blocks of one block-diagonal matrix.
+# A batch of matrices becomes one block-diagonal matrix.
 
 
 def _column(indices, i):
@@ -67,12 +67,12 @@ def _column(indices, i):
     return reshape(take_slice(indices, where=where), shape=(batch, count))
 
 
-def _in_blocks(indices, shape):
-    moved = [offset(_column(indices, i), size=shape[i], axis=0) for i in range(2)]
+def _block_diagonal_indices(indices, shape):
+    moved = [offset_indices(_column(indices, i), size=shape[i], axis=0) for i in range(2)]
     return reshape(stack(*moved, axis=2), shape=(indices.shape[0] * indices.shape[1], 2))
 
 
-def _joined(x):
+def _merge_batch(x):
     return reshape(x, shape=(x.shape[0] * x.shape[1], *x.shape[2:]))
 
 
@@ -85,17 +85,21 @@ def _sparse_matmul_batch(batched, values, b, indices, *, shape):
             sparse_matmul(values, side_by_side, indices, shape=shape), shape=(rows, batch, width)
         )
         return transpose(y, perm=(1, 0, 2))
-    values, b, indices = everywhere(batched, (values, b, indices))
+    values, b, indices = broadcast_batched(batched, (values, b, indices))
     batch, _, width = b.shape
-    blocks = _in_blocks(indices, shape)
-    y = sparse_matmul(_joined(values), _joined(b), blocks, shape=(batch * rows, batch * inner))
+    blocks = _block_diagonal_indices(indices, shape)
+    y = sparse_matmul(
+        _merge_batch(values), _merge_batch(b), blocks, shape=(batch * rows, batch * inner)
+    )
     return reshape(y, shape=(batch, rows, width))
 
 
 def _sampled_matmul_batch(batched, a, b, indices):
-    a, b, indices = everywhere(batched, (a, b, indices))
-    blocks = _in_blocks(indices, (a.shape[1], b.shape[1]))
-    return reshape(sampled_matmul(_joined(a), _joined(b), blocks), shape=indices.shape[:2])
+    a, b, indices = broadcast_batched(batched, (a, b, indices))
+    blocks = _block_diagonal_indices(indices, (a.shape[1], b.shape[1]))
+    return reshape(
+        sampled_matmul(_merge_batch(a), _merge_batch(b), blocks), shape=indices.shape[:2]
+    )
 
 
 sparse_matmul = Primitive(  # y = A b, where A of `shape` holds `values` at `indices`

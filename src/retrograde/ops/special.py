@@ -1,4 +1,4 @@
-"""Special functions: those of Gauss, Euler, Bessel, Fresnel, Dawson and Spence."""
+"""Special functions: error, gamma, Bessel, Fresnel, Dawson and Spence functions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from retrograde.core.rules import Spec, identity_rule
-from retrograde.ops._arrays import on_host, scalar, special, widened
+from retrograde.ops._arrays import on_host, scalar, special_function, widen
 from retrograde.ops._families import elementwise
-from retrograde.ops._incomplete_gamma import igamma_slope_kernel
+from retrograde.ops._incomplete_gamma import igamma_derivative_kernel
 from retrograde.ops.arithmetic import equal, guarded, log, select, sign
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.elementary import cos, exp, function, log1p, sin
@@ -18,36 +18,36 @@ from retrograde.values import dtypes
 _SINGLE_AND_DOUBLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
-def _named(name):
-    """A kernel that is the function `name` of SciPy, and its twin in JAX."""
-    return lambda xp, *xs: special(xp, name)(*map(widened, xs)).astype(xs[0].dtype)
+def _special_kernel(name):
+    """Creates the kernel that calls `name` of `scipy.special` or `jax.scipy.special`."""
+    return lambda xp, *xs: special_function(xp, name)(*map(widen, xs)).astype(xs[0].dtype)
 
 
-def _half_line(xp, x, y, below):
-    """`y`, and `below` where x is negative: there SciPy and JAX answer other than TensorFlow."""
-    return xp.where(x < 0, scalar(below, y), y)
+def _replace_negative(xp, x, y, value):
+    """Returns `y`, with `value` where x is negative, as in TensorFlow."""
+    return xp.where(x < 0, scalar(value, y), y)
 
 
-# Errors of measurement
+# Error functions
 
 _HALF_SQRT_PI = math.sqrt(math.pi) / 2
 _SQRT_TWO_PI = math.sqrt(2 * math.pi)
 
 erfinv = function(
     "erfinv",
-    _named("erfinv"),
+    _special_kernel("erfinv"),
     lambda g, y, _x: guarded(g, exp(y * y)) * scalar(_HALF_SQRT_PI, y),
     accepts=dtypes.FLOATING,
 )
 ndtri = function(
     "ndtri",
-    _named("ndtri"),
+    _special_kernel("ndtri"),
     lambda g, y, _x: guarded(g, exp(y * y * scalar(0.5, y))) * scalar(_SQRT_TWO_PI, y),
     accepts=dtypes.FLOATING,
 )
 dawsn = function(
     "dawsn",
-    _named("dawsn"),
+    _special_kernel("dawsn"),
     lambda g, y, x: guarded(g, scalar(1, y) - x * y * scalar(2, y)),
     accepts=dtypes.FLOATING,
 )
@@ -57,7 +57,7 @@ dawsn = function(
 
 
 def _lgamma_kernel(xp, x):
-    y = special(xp, "gammaln")(widened(x)).astype(x.dtype)
+    y = special_function(xp, "gammaln")(widen(x)).astype(x.dtype)
     return xp.where(x == -math.inf, scalar(math.inf, x), y)
 
 
@@ -67,7 +67,7 @@ lgamma = function(
 
 
 def _digamma_kernel(xp, x):
-    y = special(xp, "digamma")(widened(x)).astype(x.dtype)
+    y = special_function(xp, "digamma")(widen(x)).astype(x.dtype)
     return xp.where(x == 0, scalar(math.nan, x), y)
 
 
@@ -80,7 +80,7 @@ digamma = function(
 
 zeta = elementwise(
     "zeta",
-    _named("zeta"),
+    _special_kernel("zeta"),
     None,
     lambda g, _y, x, q: -guarded(g, x * zeta(x + 1, q)),
     accepts=dtypes.FLOATING,
@@ -89,10 +89,10 @@ zeta = elementwise(
 
 
 def _polygamma_kernel(xp, a, x):
-    """The digamma function differentiated a times, which must be an integer."""
-    n, q = widened(a), widened(x)
+    """Computes the derivative of digamma of order a, which must be an integer."""
+    n, q = widen(a), widen(x)
     sign = xp.where(n % 2 == 0, -1, 1).astype(n.dtype)
-    y = sign * special(xp, "gamma")(n + 1) * special(xp, "zeta")(n + 1, q)
+    y = sign * special_function(xp, "gamma")(n + 1) * special_function(xp, "zeta")(n + 1, q)
     y = xp.where(n == 0, _digamma_kernel(xp, q), y)
     valid = (n >= 0) & (n == xp.floor(n))
     return xp.where(valid, y, scalar(math.nan, y)).astype(a.dtype)
@@ -109,46 +109,46 @@ polygamma = elementwise(
 
 
 def _igamma_kernel(xp, a, x):
-    y = special(xp, "gammainc")(widened(a), widened(x)).astype(x.dtype)
+    y = special_function(xp, "gammainc")(widen(a), widen(x)).astype(x.dtype)
     y = xp.where(a > 0, y, scalar(math.nan, y))
     return xp.where(x == 0, scalar(0, y), y)
 
 
 def _igammac_kernel(xp, a, x):
-    y = special(xp, "gammaincc")(widened(a), widened(x)).astype(x.dtype)
+    y = special_function(xp, "gammaincc")(widen(a), widen(x)).astype(x.dtype)
     return xp.where(a > 0, y, scalar(math.nan, y))
 
 
 def _gamma_density(a, x):
-    """The derivative of igamma by x: x ** (a - 1) * exp(-x) / gamma(a)."""
+    """Computes d igamma(a, x) / dx = x ** (a - 1) * exp(-x) / gamma(a)."""
     return exp(guarded(a - 1, log(x)) - x - lgamma(a))
 
 
-def _gamma_density_slope(a, x, order):
-    """The density differentiated `order` times by a: p' = p * (log(x) - digamma(a)), and so on."""
+def _gamma_density_derivative(a, x, order):
+    """Differentiates the density p `order` times w.r.t. a: p' = p * (log(x) - digamma(a))."""
     if not order:
         return _gamma_density(a, x)
-    slopes = [log(x) - digamma(a)]
+    factors = [log(x) - digamma(a)]
     for n in range(1, order):
-        slopes.append(-polygamma(ones_like(a) * n, a))
+        factors.append(-polygamma(ones_like(a) * n, a))
     return sum(
-        _gamma_density_slope(a, x, k) * slopes[order - 1 - k] * math.comb(order - 1, k)
+        _gamma_density_derivative(a, x, k) * factors[order - 1 - k] * math.comb(order - 1, k)
         for k in range(order)
     )
 
 
-igamma_slope = elementwise(  # igamma differentiated `order` times by a
-    "igamma_slope",
-    igamma_slope_kernel,
-    lambda g, _y, a, x, *, order: guarded(g, igamma_slope(a, x, order=order + 1)),
-    lambda g, _y, a, x, *, order: guarded(g, _gamma_density_slope(a, x, order)),
+igamma_derivative = elementwise(  # the derivative of igamma of this `order` w.r.t. a
+    "igamma_derivative",
+    igamma_derivative_kernel,
+    lambda g, _y, a, x, *, order: guarded(g, igamma_derivative(a, x, order=order + 1)),
+    lambda g, _y, a, x, *, order: guarded(g, _gamma_density_derivative(a, x, order)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
 igamma = elementwise(
     "igamma",
     _igamma_kernel,
-    lambda g, _y, a, x: guarded(g, igamma_slope(a, x, order=1)),
+    lambda g, _y, a, x: guarded(g, igamma_derivative(a, x, order=1)),
     lambda g, _y, a, x: guarded(g, _gamma_density(a, x)),
     accepts=dtypes.FLOATING,
     costly=True,
@@ -156,7 +156,7 @@ igamma = elementwise(
 igammac = elementwise(
     "igammac",
     _igammac_kernel,
-    lambda g, _y, a, x: -guarded(g, igamma_slope(a, x, order=1)),
+    lambda g, _y, a, x: -guarded(g, igamma_derivative(a, x, order=1)),
     lambda g, _y, a, x: -guarded(g, _gamma_density(a, x)),
     accepts=dtypes.FLOATING,
     costly=True,
@@ -164,12 +164,12 @@ igammac = elementwise(
 
 
 def _betainc_kernel(xp, a, b, x):
-    y = special(xp, "betainc")(a, b, x)
+    y = special_function(xp, "betainc")(a, b, x)
     return xp.where((a > 0) & (b > 0), y, scalar(math.nan, y))
 
 
 def _beta_density(a, b, x):
-    """The derivative of betainc by x."""
+    """Computes the derivative of betainc with respect to x."""
     powers = guarded(a - 1, log(x)) + guarded(b - 1, log1p(-x))
     return exp(powers + lgamma(a + b) - lgamma(a) - lgamma(b))
 
@@ -197,10 +197,10 @@ nextafter = elementwise(
 
 
 def _expint_kernel(xp, x):
-    y = special(xp, "expi")(widened(x)).astype(x.dtype)
+    y = special_function(xp, "expi")(widen(x)).astype(x.dtype)
     y = xp.where(x == 0, scalar(-math.inf, y), y)
     y = xp.where(x == math.inf, scalar(math.inf, y), y)
-    return _half_line(xp, x, y, math.nan)
+    return _replace_negative(xp, x, y, math.nan)
 
 
 expint = function(
@@ -208,97 +208,97 @@ expint = function(
 )
 spence = function(
     "spence",
-    _named("spence"),
-    lambda g, _y, x: guarded(g, _spence_slope(x)),
+    _special_kernel("spence"),
+    lambda g, _y, x: guarded(g, _spence_derivative(x)),
     accepts=dtypes.FLOATING,
 )
 
 
-def _spence_slope(x):
-    """log(x) / (1 - x), and its limit -1 where x is 1, with the slope 1/2 that it has there."""
+def _spence_derivative(x):
+    """Computes log(x) / (1 - x), and near x = 1 its linear expansion (x - 3) / 2."""
     at_one = equal(x, ones_like(x))
     usable = select(at_one, x + 1, x)
     return select(at_one, x * scalar(0.5, x) - scalar(1.5, x), log(usable) / (1 - usable))
 
 
-def _fresnel_kernel(place):
+def _fresnel_kernel(i):
     def kernel(xp, x):
-        return special(xp, "fresnel")(widened(x))[place].astype(x.dtype)
+        return special_function(xp, "fresnel")(widen(x))[i].astype(x.dtype)
 
     return kernel
 
 
-def _quarter_turns(x):
+def _fresnel_phase(x):
     return x * x * scalar(math.pi / 2, x)
 
 
 fresnel_sin = function(
     "fresnel_sin",
     _fresnel_kernel(0),
-    lambda g, _y, x: guarded(g, sin(_quarter_turns(x))),
+    lambda g, _y, x: guarded(g, sin(_fresnel_phase(x))),
     accepts=dtypes.FLOATING,
 )
 fresnel_cos = function(
     "fresnel_cos",
     _fresnel_kernel(1),
-    lambda g, _y, x: guarded(g, cos(_quarter_turns(x))),
+    lambda g, _y, x: guarded(g, cos(_fresnel_phase(x))),
     accepts=dtypes.FLOATING,
 )
 
 
 _FAR = 1e6
 
-# Bessel functions of an integer order. The derivative of one is made of those of the orders below
-# and above, so that nothing is divided by x, and every derivative is right at 0.
+# Bessel functions of integer order. Derivatives combine the orders below and above. There is no
+# division by x, so derivatives of any order are correct at 0.
 
 
 def _bessel(name, fast, general, below, above, own=None, negative=None, in_jax=False):
-    """A primitive `(x, *, order)`.
+    """Creates a primitive `(x, *, order)`.
 
-    `fast` are SciPy's functions of orders 0 and 1, `general` is that of any order; JAX has the
-    `fast` ones or none. The derivative is half of the order below times `below` and the order
-    above times `above`; plus `own(y, x)` of a function that is scaled. `negative` is what
-    TensorFlow answers for negative x, where the function is not real.
+    `fast` are SciPy's functions of orders 0 and 1, and `general` is the one of any order. JAX has
+    the `fast` ones if `in_jax`. The derivative is half the sum of the order below times `below` and
+    the order above times `above`, plus `own(y, x)` for scaled functions. `negative` is the result
+    for negative x, where the function is not real.
     """
 
-    def climbed(x, order):
-        """From the orders 0 and 1 upwards, which is exact if x is much larger than the order."""
-        before, y = (special(np, f)(x) for f in fast)
-        alike = below == above
+    def upward_recurrence(x, order):
+        """Computes higher orders from orders 0 and 1; exact if x is much larger than the order."""
+        before, y = (special_function(np, f)(x) for f in fast)
+        same_sign = below == above
         for n in range(1, order):
-            step = x.dtype.type(-below if alike else below) * (2 * n / x) * y
-            before, y = y, (before if alike else -before) + step
+            step = x.dtype.type(-below if same_sign else below) * (2 * n / x) * y
+            before, y = y, (before if same_sign else -before) + step
         return y
 
     def on_arrays(x, order):
         if order < 2:
-            y = special(np, fast[order])(x)
+            y = special_function(np, fast[order])(x)
         else:
-            y = special(np, general)(x.dtype.type(order), x)
-            far = np.abs(x) > _FAR  # where SciPy's function of any order is nan before long
+            y = special_function(np, general)(x.dtype.type(order), x)
+            far = np.abs(x) > _FAR  # SciPy's general function becomes NaN there
             if far.any():
-                higher = climbed(x, order)
+                higher = upward_recurrence(x, order)
                 y = np.where(far & np.isfinite(higher), higher, y)
-        return y if negative is None else _half_line(np, x, y, negative)
+        return y if negative is None else _replace_negative(np, x, y, negative)
 
     def kernel(xp, x, *, order):
         if in_jax and order < 2:
-            return special(xp, fast[order])(widened(x)).astype(x.dtype)
+            return special_function(xp, fast[order])(widen(x)).astype(x.dtype)
         spec = Spec(x.shape, x.dtype)
-        return on_host(xp, lambda x: on_arrays(widened(x), order).astype(spec.dtype), spec, x)
+        return on_host(xp, lambda x: on_arrays(widen(x), order).astype(spec.dtype), spec, x)
 
-    def slope(x, order):
+    def derivative(x, order):
         up = primitive(x, order=order + 1)
-        if not order:  # the order below 0 is that above it, with the sign that makes both alike
+        if not order:  # orders -1 and 1 differ at most in sign
             return up if above > 0 else -up
         down = primitive(x, order=order - 1)
         both = down + up if below == above else down - up
         return both * scalar(0.5 * below, x)
 
     if own is None:
-        rule = lambda g, _y, x, *, order: guarded(g, slope(x, order))  # noqa: E731
+        rule = lambda g, _y, x, *, order: guarded(g, derivative(x, order))  # noqa: E731
     else:
-        rule = lambda g, y, x, *, order: guarded(g, slope(x, order) + own(y, x))  # noqa: E731
+        rule = lambda g, y, x, *, order: guarded(g, derivative(x, order) + own(y, x))  # noqa: E731
     primitive = elementwise(name, kernel, rule, accepts=dtypes.FLOATING, costly=True)
     return primitive
 

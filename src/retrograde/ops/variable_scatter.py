@@ -1,4 +1,4 @@
-"""The methods of a variable that read and write at indices. They are imported on first use."""
+"""Variable methods that gather and scatter. They are imported on first use."""
 
 from __future__ import annotations
 
@@ -20,61 +20,61 @@ from retrograde.values.errors import invalid
 
 
 def sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
-    """The rows at `indices`, as `tf.gather` gives them."""
+    """Returns the rows at `indices`, like `tf.gather`."""
     return indexing.gather(self._read(), _index_tensor(indices), axis=0)
 
 
 def gather_nd(self: Variable, indices: Any, name: str | None = None) -> Tensor:
-    """The slices at `indices`, as `tf.gather_nd` gives them."""
+    """Returns the slices at `indices`, like `tf.gather_nd`."""
     return indexing.gather_nd(self._read(), _index_tensor(indices), batch_dims=0)
 
 
 def scatter_add(
     self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
-    """Adds rows given as IndexedSlices; repeated rows add up."""
+    """Adds IndexedSlices to rows; repeated rows accumulate."""
     return _scatter(self, rows.add_at, sparse_delta)
 
 
 def scatter_sub(
     self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
-    """Subtracts rows given as IndexedSlices; repeated rows add up."""
+    """Subtracts IndexedSlices from rows; repeated rows accumulate."""
     return _scatter(self, rows.subtract_at, sparse_delta)
 
 
 def scatter_mul(
     self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
-    """Multiplies by rows given as IndexedSlices."""
+    """Multiplies rows by IndexedSlices."""
     return _scatter(self, np.multiply.at, sparse_delta)
 
 
 def scatter_div(
     self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
-    """Divides by rows given as IndexedSlices."""
+    """Divides rows by IndexedSlices."""
     return _scatter(self, _divide_at, sparse_delta)
 
 
 def scatter_min(
     self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
-    """Lowers rows to those given as IndexedSlices."""
+    """Replaces rows by their minimum with IndexedSlices."""
     return _scatter(self, _lower_at, sparse_delta)
 
 
 def scatter_max(
     self: Variable, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
-    """Raises rows to those given as IndexedSlices."""
+    """Replaces rows by their maximum with IndexedSlices."""
     return _scatter(self, _raise_at, sparse_delta)
 
 
 def scatter_update(
     self, sparse_delta: Any, use_locking: bool = False, name: Any = None
 ) -> Variable:
-    """Replaces rows by those given as IndexedSlices."""
+    """Replaces rows by IndexedSlices."""
     return _scatter(self, _put, sparse_delta)
 
 
@@ -97,27 +97,27 @@ def batch_scatter_update(
 
 
 def scatter_nd_add(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
-    """Adds `updates` at the positions `indices`, as `tf.tensor_scatter_nd_add`."""
+    """Adds `updates` at `indices`, like `tf.tensor_scatter_nd_add`."""
     return _scatter_nd(self, np.add.at, indices, updates)
 
 
 def scatter_nd_sub(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
-    """Subtracts `updates` at the positions `indices`."""
+    """Subtracts `updates` at `indices`."""
     return _scatter_nd(self, np.subtract.at, indices, updates)
 
 
 def scatter_nd_update(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
-    """Replaces what is at the positions `indices` by `updates`."""
+    """Replaces the elements at `indices` by `updates`."""
     return _scatter_nd(self, _put, indices, updates)
 
 
 def scatter_nd_max(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
-    """Raises what is at the positions `indices` to `updates`."""
+    """Replaces the elements at `indices` by their maximum with `updates`."""
     return _scatter_nd(self, _raise_at, indices, updates)
 
 
 def scatter_nd_min(self: Variable, indices: Any, updates: Any, name: Any = None) -> Variable:
-    """Lowers what is at the positions `indices` to `updates`."""
+    """Replaces the elements at `indices` by their minimum with `updates`."""
     return _scatter_nd(self, _lower_at, indices, updates)
 
 
@@ -129,7 +129,7 @@ def _slices(self: Variable, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
         )
     indices = _indices(sparse_delta.indices)
     if not self._spec.ndim:
-        raise invalid(f"scatter: variable '{self.name}' has no axes, so it has no rows.")
+        raise invalid(f"scatter: variable '{self.name}' is a scalar, so it has no rows.")
     listed = sparse_delta._listed
     values = sparse_delta.values if listed is None else listed
     return indices, self._operand(values, "scatter")
@@ -197,26 +197,26 @@ def _put(array: np.ndarray, key: Any, values: Any) -> None:
 
 
 def _lower_at(array: np.ndarray, key: Any, values: Any) -> None:
-    refuse_unordered(array, "scatter_min")
+    check_ordered(array, "scatter_min")
     np.minimum.at(array, key, values)
 
 
 def _raise_at(array: np.ndarray, key: Any, values: Any) -> None:
-    refuse_unordered(array, "scatter_max")
+    check_ordered(array, "scatter_max")
     np.maximum.at(array, key, values)
 
 
-def refuse_unordered(array: Any, what: str) -> None:
-    """Refuses numbers of which none is the smaller or the larger one."""
+def check_ordered(array: Any, what: str) -> None:
+    """Raises an error for dtypes without an order."""
     if array.dtype not in dtypes.REAL:
         name = dtypes.of(array.dtype).name
         raise invalid(f"{what}: expected a real dtype. Received: {name}.")
 
 
 def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:
-    """Divides in place; integers towards zero, as TensorFlow does here."""
+    """Divides in place. Integers are rounded towards zero, as in TensorFlow."""
     if not np.all(values):
-        raise invalid("scatter_div: the updates contain 0. Expected other numbers.")
+        raise invalid("scatter_div: the updates contain 0. Expected nonzero updates.")
     if array.dtype.kind not in "iu":
         np.divide.at(array, key, values)
         return

@@ -13,7 +13,7 @@ import numpy as np
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.ops import collectives
-from retrograde.ops._callbacks import called_back
+from retrograde.ops._callbacks import call_on_host
 from retrograde.program.device_tensors import device_array, required_jax
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
@@ -211,7 +211,7 @@ class CompiledProgram:
             pairs = zip(y if host.outputs else (y,), specs, strict=True)
             return [_fitted(np.asarray(part), spec) for part, spec in pairs]
 
-        y = called_back(run, specs, arrays)
+        y = call_on_host(run, specs, arrays)
         return y if host.outputs else y[0]
 
     def run(self, tensors: Sequence[Any], log: Any, donation: Donation | None) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, shape_from
-from retrograde.ops.conversion import as_tensor, count_dtype, numpy_dtype
+from retrograde.ops.conversion import as_tensor, numeric_dtype, numpy_dtype
 from retrograde.ragged import rows
 from retrograde.ragged.operations import align_to_flat_values
 from retrograde.ragged.partition import RowPartition, as_int_vector, split_dtype
@@ -199,7 +199,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
             f"row_splits_to_segment_ids: splits must be sorted. Received: {part.splits.tolist()}."
         )
     return Tensor(
-        part.rowids.astype(count_dtype(out_type, part.dtype, "row_splits_to_segment_ids"))
+        part.rowids.astype(numeric_dtype(out_type, part.dtype, "row_splits_to_segment_ids"))
     )
 
 
@@ -217,7 +217,7 @@ def segment_ids_to_row_splits(
     counts = allocate(op_name, np.bincount, np.asarray(ids), minlength=size)
     if num_segments is not None and len(counts) > size:
         raise invalid(f"segment_ids_to_row_splits: an id is not less than num_segments={size}.")
-    kind = count_dtype(out_type, ids._spec.dtype, "segment_ids_to_row_splits")
+    kind = numeric_dtype(out_type, ids._spec.dtype, "segment_ids_to_row_splits")
     return RowPartition.from_lengths(counts, kind).row_splits
 
 

@@ -12,7 +12,7 @@ from retrograde.core.apply import Primitive, apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import indexing, reduction
-from retrograde.ops._arrays import wide
+from retrograde.ops._arrays import compute_dtype
 from retrograde.ops.arguments import integer_array
 from retrograde.ops.casting import cast_discrete, ones_like, stop_gradient, to_dtype
 from retrograde.ops.elementary import exp, log
@@ -142,7 +142,7 @@ def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) ->
         return logits.with_flat_values(math.softmax(logits.flat_values))
     part, dtype = logits._partitions[-1], logits.flat_values._spec.dtype
     # Half precision is computed in float32 and rounded once, at the end.
-    x = to_dtype(logits.flat_values, wide(dtype))
+    x = to_dtype(logits.flat_values, compute_dtype(dtype))
     ids = part.rowids
     largest = stop_gradient(_COMBINE["max"](x, ids, part.nrows))
     e = exp(x - indexing.gather(largest, Tensor(ids), axis=0))

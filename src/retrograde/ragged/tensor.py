@@ -13,7 +13,7 @@ from retrograde.core.apply import Primitive
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.arguments import integer, integer_array
-from retrograde.ops.conversion import as_tensor, count_dtype
+from retrograde.ops.conversion import as_tensor, numeric_dtype
 from retrograde.ops.shaping import broadcast_to, reshape
 from retrograde.ragged import partition as pt
 from retrograde.ragged.partition import RowPartition, split_dtype
@@ -299,7 +299,7 @@ class RaggedTensor(CompositeTensor):
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """Returns the number of rows."""
         return Tensor(
-            count_dtype(out_type, self._partition.dtype, "nrows").type(self._partition.nrows)
+            numeric_dtype(out_type, self._partition.dtype, "nrows").type(self._partition.nrows)
         )
 
     def row_lengths(self, axis: Any = 1, name: str | None = None) -> Any:
@@ -345,7 +345,7 @@ class RaggedTensor(CompositeTensor):
         sizes = [self._partition.nrows]
         sizes += [int(part.lengths.max(initial=0)) for part in self._partitions]
         sizes += self.flat_values.shape[1:]
-        whole = np.array(sizes, count_dtype(out_type, self._partition.dtype, "bounding_shape"))
+        whole = np.array(sizes, numeric_dtype(out_type, self._partition.dtype, "bounding_shape"))
         if axis is None:
             return Tensor(whole)
         axes = integer_array(axis, "axis")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.tensor import Tensor
-from retrograde.ops._hashes import combined, fingerprint64
+from retrograde.ops._hashes import combine_fingerprints, fingerprint64
 from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
 from retrograde.sparse._indices import indices_array, make_sparse, shape_of
@@ -68,7 +68,7 @@ def hash_combiner(num_buckets: Any, hash_key: Any) -> Callable[[tuple], int]:
 
     def combine(parts: tuple) -> int:
         numbers = [fingerprint64(p) if isinstance(p, bytes) else p % 2**64 for p in parts]
-        return functools.reduce(combined, numbers, key) % (buckets or _LARGEST)
+        return functools.reduce(combine_fingerprints, numbers, key) % (buckets or _LARGEST)
 
     return combine
 

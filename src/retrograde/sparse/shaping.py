@@ -18,7 +18,7 @@ from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import broadcast_to
 from retrograde.ops.shaping import concat as concat_tensors
-from retrograde.ops.slicing import true_places
+from retrograde.ops.slicing import true_indices
 from retrograde.sparse._indices import (
     as_sparse,
     check_same_dtype,
@@ -176,7 +176,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
             f"retain: expected one boolean for each of {count} values. Received: shape "
             f"{keep._spec.shape}."
         )
-    kept = true_places(keep)
+    kept = true_indices(keep)
     return make_sparse(take(x.indices, kept), gather(x.values, kept, axis=0), shape_of(x))
 
 

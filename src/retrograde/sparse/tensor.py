@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.core.tensor import Tensor
-from retrograde.ops.conversion import as_tensor, count_dtype
+from retrograde.ops.conversion import as_tensor, numeric_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
 from retrograde.values.composites import CompositeTensor, map_instances
@@ -153,7 +153,7 @@ _ZERO_PRESERVING = frozenset(
 
 
 def _shape_as(x: SparseTensor, dtype: Any, op_name: str = "shape") -> Tensor:
-    return Tensor(np.asarray(x.dense_shape).astype(count_dtype(dtype, np.int32, op_name)))
+    return Tensor(np.asarray(x.dense_shape).astype(numeric_dtype(dtype, np.int32, op_name)))
 
 
 # Implementations of other public functions for SparseTensors: `handler(function, *args, **kwargs)`.
@@ -162,7 +162,8 @@ HANDLERS: dict[str, Callable] = {
     "shape": lambda _, input, out_type=None, name=None: _shape_as(input, out_type),
     "size": lambda _, input, out_type=None, name=None: Tensor(
         np.prod(
-            _shape_as(input, out_type, "size")._array, dtype=count_dtype(out_type, np.int32, "size")
+            _shape_as(input, out_type, "size")._array,
+            dtype=numeric_dtype(out_type, np.int32, "size"),
         )
     ),
 }

@@ -11,7 +11,7 @@ import numpy as np
 from retrograde.core import namespaces
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
-from retrograde.ops.arguments import MOST_ELEMENTS, integer, integers, shape_from
+from retrograde.ops.arguments import MAX_ELEMENTS, integer, integers, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype
 from retrograde.ops.host_functions import host_function
@@ -246,7 +246,7 @@ def _range(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
         ends = int(first), int(last), int(step)
         return Tensor(allocate("range", np.arange, *ends).astype(numpy_type))
     steps = abs(float((last - first) / step))
-    if not steps < MOST_ELEMENTS:
+    if not steps < MAX_ELEMENTS:
         raise invalid(f"range: requires a finite number of steps: {first}, {last}, {step}.")
     count = math.ceil(steps)
     return Tensor(allocate("range", np.arange, count).astype(numpy_type) * step + first)

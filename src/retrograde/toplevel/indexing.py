@@ -14,9 +14,9 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, indexing, shaping, slicing
 from retrograde.ops.arguments import indices_from, integer, integer_array, integers, shape_from
 from retrograde.ops.checks import check_range
-from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
+from retrograde.ops.conversion import as_tensor, numeric_dtype, one_dtype
 from retrograde.ops.host_functions import host_function
-from retrograde.ops.variable_scatter import refuse_unordered
+from retrograde.ops.variable_scatter import check_ordered
 from retrograde.toplevel._bad_indices import (
     drop_out_of_bounds,
     gather_in_bounds,
@@ -348,7 +348,7 @@ def tensor_scatter_nd_max(
     x, values, indices = _scatter_operands(
         tensor, indices, updates, "tensor_scatter_nd_max", bad_indices_policy
     )
-    refuse_unordered(x._spec, "tensor_scatter_nd_max")
+    check_ordered(x._spec, "tensor_scatter_nd_max")
     return indexing.max_nd(x, values, indices, batch_dims=0)
 
 
@@ -359,7 +359,7 @@ def tensor_scatter_nd_min(
     x, values, indices = _scatter_operands(
         tensor, indices, updates, "tensor_scatter_nd_min", bad_indices_policy
     )
-    refuse_unordered(x._spec, "tensor_scatter_nd_min")
+    check_ordered(x._spec, "tensor_scatter_nd_min")
     return indexing.min_nd(x, values, indices, batch_dims=0)
 
 
@@ -550,7 +550,7 @@ def searchsorted(
     flat = [x.reshape(count, x.shape[-1]) for x in (rows, queries)]
     found = [np.searchsorted(row, v, side) for row, v in zip(*flat, strict=True)]
     return Tensor(
-        np.array(found, count_dtype(out_type, np.int32, "searchsorted")).reshape(queries.shape)
+        np.array(found, numeric_dtype(out_type, np.int32, "searchsorted")).reshape(queries.shape)
     )
 
 
@@ -591,7 +591,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: Any = None) ->
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    dtype = count_dtype(out_idx, np.int32, "unique")
+    dtype = numeric_dtype(out_idx, np.int32, "unique")
     results = values[order], rank[inverse].astype(dtype), counts[order].astype(dtype)
     return UniqueWithCounts(*map(Tensor, results))
 

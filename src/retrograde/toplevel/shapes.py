@@ -11,7 +11,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integers
 from retrograde.ops.casting import identity
-from retrograde.ops.conversion import as_tensor, count_dtype, one_dtype
+from retrograde.ops.conversion import as_tensor, numeric_dtype, one_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched
@@ -28,7 +28,7 @@ def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     >>> tf.shape([[1, 2, 3]]).numpy()
     array([1, 3], dtype=int32)
     """
-    return Tensor(np.array(_shape_of(input), count_dtype(out_type, np.int32, "shape")))
+    return Tensor(np.array(_shape_of(input), numeric_dtype(out_type, np.int32, "shape")))
 
 
 def _shape_of(x: Any) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None
 @dispatched
 def size(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     """Returns the number of elements."""
-    dtype = count_dtype(out_type, np.int32, "size")
+    dtype = numeric_dtype(out_type, np.int32, "size")
     return Tensor(np.asarray(math.prod(_shape_of(input)), dtype)[()])
 
 

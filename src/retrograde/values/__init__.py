@@ -1,1 +1,1 @@
-"""Values below tensors: dtypes, shapes, errors, nested structures, conversion."""
+"""Dtypes, shapes, specs, errors, nested structures and conversion: the lowest layer."""

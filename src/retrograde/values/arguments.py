@@ -1,4 +1,4 @@
-"""Checks of arguments that are no tensors."""
+"""Checks and formatting of arguments that are not tensors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 _shortened = reprlib.Repr()
 _shortened.maxother = _shortened.maxstring = 100
-brief = _shortened.repr  # for messages: a long list would flood the screen
+brief = _shortened.repr  # for messages with long values
 
 
 def shown(value: Any) -> str:
-    """Returns `repr(value)`, or a short form of it if `value` is nested too deeply for that."""
+    """Returns `repr(value)`, or `brief(value)` if `value` is nested too deeply."""
     try:
         return repr(value)
     except RecursionError:
@@ -21,7 +21,7 @@ def shown(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Returns `str(value)`, or a short form of it if `value` is nested too deeply for that."""
+    """Returns `str(value)`, or `brief(value)` if `value` is nested too deeply."""
     try:
         return str(value)
     except RecursionError:
@@ -29,7 +29,7 @@ def as_text(value: Any) -> str:
 
 
 def as_float(value: Any, what: str) -> float:
-    """Returns `float(value)`; a Python integer beyond the range of floats raises `ValueError`."""
+    """Returns `float(value)`. Raises `ValueError` if a Python integer is out of range."""
     try:
         return float(value)
     except OverflowError:
@@ -39,7 +39,7 @@ def as_float(value: Any, what: str) -> float:
 
 
 def as_int(value: Any, what: str) -> int:
-    """Returns `int(value)`; an infinite number or a masked one raises `ValueError`."""
+    """Returns `int(value)`. Raises `ValueError` if it is infinite or masked."""
     try:
         return int(value)
     except (OverflowError, np.ma.MaskError):
@@ -49,7 +49,7 @@ def as_int(value: Any, what: str) -> int:
 def expect(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
     """Returns `value` if it is an instance of `kind`, and raises a `TypeError` otherwise.
 
-    `what` names the function or the argument, and `expected` says in words what it must be.
+    `what` names the function or the argument, and `expected` describes the type in words.
     """
     if not isinstance(value, kind):
         received = f"{brief(value)} of type {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""The dtype `tf.bool` under its public name, which would hide Python's `bool` beside the others."""
+"""Defines `tf.bool` in a separate module, because the name shadows Python's `bool`."""
 
 from retrograde.values import dtypes
 

@@ -1,4 +1,4 @@
-"""CompositeTensor: one value that is made of several tensors."""
+"""CompositeTensor: the base class of values that consist of several tensors."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
 
 
 class CompositeTensor:
-    """A value made of tensors: a SparseTensor, a RaggedTensor, IndexedSlices.
+    """A value that consists of tensors: a SparseTensor, a RaggedTensor, IndexedSlices.
 
-    `tf.nest` takes it apart and puts it together again by `_components` and `_with_components`,
-    where it is asked to expand composites. A tape watches the tensor `_followed`. Only if
-    `_takes_gradients` is true may it be a source or a target of `gradient`; the gradient is then
-    a value of the same kind, made by `_with_gradient` from that of `_followed`.
+    `tf.nest` with `expand_composites` uses `_components` and `_with_components`. A tape watches the
+    tensor `_followed`. The value can be a source or target of `gradient` only if
+    `_takes_gradients`. The gradient is then a value of the same class, which `_with_gradient`
+    creates from the gradient of `_followed`.
 
-    Operations work on tensors. Where one meets a composite, its conversion fails with
-    `NotOneTensor`, which `hand_over` takes to `_handler` of that composite: what does the
-    operation, a primitive or a public function, on values of this kind.
+    Operations work on tensors. Converting a composite to a tensor raises `NotOneTensor`. Then
+    `dispatch_to_composite` calls the `_handler` of the composite for the operation, a primitive or
+    a public function.
     """
 
     __slots__ = ()
 
     _takes_gradients = False
-    _instead = "Expected a tensor."  # what a user may do where this is refused
-    _in_lists: frozenset[str] = frozenset()  # operations that take lists of such values
+    _instead = "Expected a tensor."  # advice in the message if this is refused
+    _in_lists: frozenset[str] = frozenset()  # operations that accept lists of such values
 
     def _components(self) -> Sequence[Tensor]:
         raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
 
     def _with_components(self, components: Iterator[Any]) -> CompositeTensor:
-        """The same around others, of which this takes as many as it needs."""
+        """Returns the same value with other components, taken from the iterator as needed."""
         raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
 
     @property
@@ -52,9 +52,9 @@ class CompositeTensor:
 
 
 class NotOneTensor(ValueError):
-    """A composite tensor stands where only one tensor can.
+    """Raised if a composite tensor is passed where a single tensor is required.
 
-    Often an operation catches this and goes on, so the message is not written before it is read.
+    Operations often catch this error, so the message is formatted on demand.
     """
 
     def __init__(self, composite: CompositeTensor) -> None:
@@ -69,25 +69,25 @@ class NotOneTensor(ValueError):
 
 
 def dispatch_to_composite(refusal: NotOneTensor, operation: Any, *args: Any, **kwargs: Any) -> Any:
-    """What the composite that an operation met makes of it; or the refusal, if it knows nothing."""
+    """Calls the handler of a composite for `operation`; raises the refusal if there is none."""
     composite = refusal.composite
     handler = composite._handler(operation)
-    given = any(isinstance(x, type(composite)) for x in (*args, *kwargs.values()))
+    is_argument = any(isinstance(x, type(composite)) for x in (*args, *kwargs.values()))
     name = getattr(operation, "name", None) or operation.__name__
-    if handler is None or not (given or name in composite._in_lists):
+    if handler is None or not (is_argument or name in composite._in_lists):
         raise refusal
     try:
         return handler(*args, **kwargs)
     except (AttributeError, RecursionError):
-        # Handlers read the attributes of the first argument, where a composite tensor is expected;
-        # or they call the operation again with the part of it that is one tensor.
+        # A handler expects a composite as its first argument. For others, reading its attributes
+        # fails, or the handler calls the operation again.
         if isinstance(next(iter((*args, *kwargs.values()))), type(composite)):
             raise
         raise refusal from None
 
 
 def map_instances(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[list, dict]:
-    """Arguments with `f` of them in place of those of a `kind`."""
+    """Applies `f` to the arguments that are instances of `kind`."""
     if not any(isinstance(x, kind) for x in (*args, *kwargs.values())):
         raise TypeError(f"Expected a tf.{kind.__name__}. Received: a list with a {kind.__name__}.")
     named = {name: f(x) if isinstance(x, kind) else x for name, x in kwargs.items()}
@@ -95,7 +95,7 @@ def map_instances(kind: type, f: Callable, args: tuple, kwargs: dict) -> tuple[l
 
 
 def dispatched(function: Callable) -> Callable:
-    """A public function, open to composite tensors that have a handler for it."""
+    """Decorates a public function to dispatch to the handlers of composite tensors."""
 
     @functools.wraps(function)
     def operation(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What Python and NumPy values become: TensorFlow's rules for the dtype of a constant."""
+"""Conversion of Python and NumPy values to arrays, with TensorFlow's dtype rules."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _PYTHON_NUMBERS = (bool, int, float, complex)
 _NESTED = frozenset({list, tuple, range})
 
-MAX_AXES = 64  # of a NumPy array
+MAX_AXES = 64  # NumPy's limit
 
 
 def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Any:
-    """The array that a Python or NumPy value becomes; a fresh one, that nobody else can change.
+    """Converts a Python or NumPy value to a new array.
 
-    Without `dtype`, Python numbers become int32, float32, bool or complex128 and NumPy values
-    keep their dtype, but for integers inside lists, as in TensorFlow. `hint` is a dtype to use if
-    the value fits it.
+    Without `dtype`, Python numbers become int32, float32, bool or complex128. NumPy values keep
+    their dtype, except integers in lists, as in TensorFlow. `hint` is a dtype to use if the value
+    fits it.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, dtype or hint)
@@ -56,7 +56,7 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
 
 
 def check_dtype(array: Any, dtype: np.dtype | None) -> Any:
-    """`array`, if it has the dtype that is asked for; a tensor is never cast by conversion."""
+    """Returns `array` if it has the requested dtype. Conversion never casts a tensor."""
     if dtype is not None and array.dtype != dtype:
         raise ValueError(
             f"Tensor conversion requested dtype {dtypes.of(dtype).name} for a tensor with dtype "
@@ -67,7 +67,7 @@ def check_dtype(array: Any, dtype: np.dtype | None) -> Any:
 
 def _from_numpy(value: Any, dtype: np.dtype | None) -> Any:
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
-        value = np.asarray(value)  # the data of a masked array, a matrix or the like
+        value = np.asarray(value)  # the data of a masked array, a matrix or another subclass
     kind = value.dtype.kind
     if kind in "SU":
         value = np.asarray(value, object)
@@ -101,7 +101,7 @@ def _from_number(value: Any, dtype: np.dtype | None) -> Any:
     if python_type not in _PYTHON_NUMBERS:
         python_type = next(t for t in _PYTHON_NUMBERS if isinstance(value, t))
     if dtype is None:
-        dtype = _natural_dtype(python_type, [value])
+        dtype = _default_dtype(python_type, [value])
     elif not _fits(python_type, dtype):
         raise _cannot_convert(value, dtype)
     if dtype.kind in "iu":
@@ -114,7 +114,7 @@ def _from_number(value: Any, dtype: np.dtype | None) -> Any:
 
 
 def _integers(values: Any, dtype: np.dtype) -> np.ndarray:
-    """Python integers as `dtype`, wrapped around if they fit 64 bits."""
+    """Converts Python integers to `dtype`. Those that fit 64 bits wrap around."""
     try:
         return np.array(values, np.uint64 if dtype == np.uint64 else np.int64).astype(dtype)
     except OverflowError:
@@ -138,7 +138,7 @@ def _cannot_convert(value: Any, dtype: np.dtype) -> TypeError:
 
 
 def _fits(python_type: type, dtype: np.dtype) -> bool:
-    """Whether a Python number of this type may become `dtype` without being asked twice."""
+    """Returns whether a Python number of this type can be converted to `dtype` implicitly."""
     if python_type is complex:
         return dtype.kind == "c"
     if python_type is float:
@@ -148,8 +148,8 @@ def _fits(python_type: type, dtype: np.dtype) -> bool:
     return dtype.kind not in "O"
 
 
-def _natural_dtype(python_type: type, values: list) -> np.dtype:
-    """What TensorFlow makes of Python numbers, the widest of which is of `python_type`."""
+def _default_dtype(python_type: type, values: list) -> np.dtype:
+    """Returns TensorFlow's dtype for Python numbers, the widest of which has `python_type`."""
     if python_type is bool:
         return dtypes.bool_.numpy_dtype
     if python_type is complex:
@@ -191,11 +191,11 @@ def _from_sequence(value: Any, dtype: np.dtype | None) -> Any:
 
 
 def _from_range(value: range, dtype: np.dtype | None) -> np.ndarray:
-    """The array of a `range`, which may be too long to be made into a list."""
+    """Converts a `range` without creating a list, which may be too long."""
     if not value:
         return np.zeros(0, dtype or np.float32)
     if dtype is None:
-        dtype = _natural_dtype(int, [value[0], value[-1]])
+        dtype = _default_dtype(int, [value[0], value[-1]])
     elif not _fits(int, dtype):
         raise _cannot_convert(value, dtype)
     if max(abs(value.start), abs(value.stop), abs(value.step)) >= 2**63:
@@ -205,7 +205,7 @@ def _from_range(value: range, dtype: np.dtype | None) -> np.ndarray:
 
 
 def _from_parts(value: Any, dtype: np.dtype | None) -> np.ndarray:
-    """The array of a sequence that holds NumPy values or objects which become such."""
+    """Converts a sequence that contains NumPy values or objects convertible to arrays."""
     leaves = allocate("conversion to a tensor", list, _leaves(value))
     arrays = [as_array(leaf) for leaf in leaves]
     if not leaves:
@@ -226,7 +226,7 @@ def _leaves(value: Any, depth: int = 1) -> Iterator[Any]:
     for element in value:
         if type(element) is range:
             _length(element)
-            yield from list(element)  # which fails at once if it is too long
+            yield from list(element)  # raises MemoryError right away if it is too long
         elif isinstance(element, (list, tuple)):
             yield from _leaves(element, depth + 1)
         else:
@@ -234,10 +234,10 @@ def _leaves(value: Any, depth: int = 1) -> Iterator[Any]:
 
 
 def _common_dtype(leaves: list, arrays: list) -> np.dtype:
-    """What TensorFlow makes of a list of NumPy values: it reads them as if they were Python's.
+    """Returns TensorFlow's dtype for a list of NumPy values, which it treats like Python numbers.
 
-    So integers become int32 or int64, and floats float32, unless the first has a float dtype of
-    its own. A tensor lends its dtype to all the others.
+    So integers become int32 or int64, and floats float32, unless the first value has a float dtype.
+    If the list contains a tensor, its dtype is used.
     """
     for held in map(tensor_or_variable, leaves):
         if held is not None:
@@ -260,7 +260,7 @@ def _common_dtype(leaves: list, arrays: list) -> np.dtype:
 
 
 def shape_of_nested(value: Any) -> tuple[int, ...]:
-    """The shape of nested lists and tuples, read along their first elements."""
+    """Returns the shape of nested lists and tuples, following their first elements."""
     shape = []
     while isinstance(value, (list, tuple, range)):
         shape.append(_length(value))
@@ -275,12 +275,12 @@ def shape_of_nested(value: Any) -> tuple[int, ...]:
 def _length(value: Any) -> int:
     try:
         return len(value)
-    except OverflowError:  # a `range` can be longer than `len` can tell
+    except OverflowError:  # `len` of a long `range` overflows
         raise ValueError(f"{_brief(value)} has too many elements for a tensor.") from None
 
 
 def nesting_error() -> ValueError:
-    """The error for lists in lists that no array has as many axes for."""
+    """Returns the error for lists nested deeper than the maximum number of axes."""
     return ValueError(
         f"Cannot convert a Python sequence that is nested more than {MAX_AXES} levels deep, or "
         "that contains itself, to a tensor."
@@ -288,7 +288,7 @@ def nesting_error() -> ValueError:
 
 
 def _collect(value: Any, shape: tuple[int, ...], leaves: list) -> bool:
-    """Appends what is in nested lists to `leaves`; whether the lists have `shape`."""
+    """Appends the leaves of nested lists to `leaves`. Returns whether the lists have `shape`."""
     nested = isinstance(value, (list, tuple, range))
     if nested != bool(shape) or (nested and _length(value) != shape[0]):
         return False
@@ -311,7 +311,7 @@ def _from_numbers(leaves: list, types: set, shape: tuple, value: Any, dtype: Any
         )
     widest = next(t for t in (complex, float, int, bool) if t in types)
     if dtype is None:
-        dtype = _natural_dtype(widest, leaves)
+        dtype = _default_dtype(widest, leaves)
     elif not _fits(widest, dtype):
         raise _cannot_convert(value, dtype)
     if dtype.kind in "iu":
@@ -331,7 +331,7 @@ def _from_leaves(array: np.ndarray, value: Any, dtype: np.dtype | None) -> np.nd
 
 
 def _from_object(value: Any, dtype: np.dtype | None) -> Any:
-    """The array of an object that knows how to become one."""
+    """Converts an object of another class."""
     if isinstance(value, DType):
         raise ValueError(f"Attempt to convert a dtype ({value!r}) to a tensor.")
     if isinstance(value, CompositeTensor):
@@ -351,10 +351,10 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
 
 
 def tensor_or_variable(value: Any) -> Any:
-    """The Tensor or Variable that `value` is or stands for, or `None`.
+    """Returns the Tensor or Variable that `value` is or wraps, or `None`.
 
-    Objects of other libraries take part by a method `__retrograde_tensor__` that returns the
-    Tensor or Variable they hold.
+    Objects of other libraries can define a method `__retrograde_tensor__` that returns the Tensor
+    or Variable they wrap.
     """
     if isinstance(value, Holder):
         return value
@@ -363,10 +363,10 @@ def tensor_or_variable(value: Any) -> Any:
 
 
 def source_of(value: Any) -> Any:
-    """The Tensor or Variable to differentiate by where `value` is named, or `None`.
+    """Returns the Tensor or Variable to differentiate with respect to for `value`, or `None`.
 
-    It is the one that `value` stands for, unless that object tells by a method
-    `__retrograde_source__` that it is another: what it converts to may be computed from it.
+    It is `tensor_or_variable(value)`, unless `value` has a method `__retrograde_source__`, whose
+    result is used instead. Objects that convert to a tensor computed from a variable need this.
     """
     if isinstance(value, Holder):
         return value
@@ -374,35 +374,35 @@ def source_of(value: Any) -> Any:
     return tensor_or_variable(value if method is None else method(value))
 
 
-# What `register_tensor_conversion_function` was told: priority, types, function; first come first.
+# Registered by `register_tensor_conversion_function`: (priority, types, function), in call order.
 CONVERSIONS: list[tuple[int, tuple[type, ...], Callable]] = []
 
 
 def convert_by_registered_function(
     value: Any, dtype: np.dtype | None, hint: np.dtype | None = None
 ) -> Any:
-    """The Tensor that a registered function makes of `value`; `None` if there is none for it."""
+    """Converts `value` with a registered function; returns `None` if none applies."""
     if hint is not None and dtype is None:
         try:
             return convert_by_registered_function(value, hint)
         except (TypeError, ValueError, RuntimeError):
             return convert_by_registered_function(value, None)
-    wanted = None if dtype is None else dtypes.of(dtype)
+    requested = None if dtype is None else dtypes.of(dtype)
     for _, types, function in CONVERSIONS:
         if isinstance(value, types):
-            tensor = function(value, dtype=wanted, name=None, as_ref=False)
+            tensor = function(value, dtype=requested, name=None, as_ref=False)
             if tensor is not NotImplemented:
-                return _checked(tensor, wanted, function, value)
+                return _check_result(tensor, requested, function, value)
     return None
 
 
-def _checked(tensor: Any, wanted: DType | None, function: Callable, value: Any) -> Any:
-    """What a conversion function returned, as a Tensor of the dtype that was asked for."""
+def _check_result(tensor: Any, requested: DType | None, function: Callable, value: Any) -> Any:
+    """Checks that a conversion function returned a Tensor of the requested dtype."""
     held = tensor_or_variable(tensor)
     if held is None:
         problem = f"non-Tensor: {tensor}"
-    elif wanted is not None and held.dtype is not wanted:
-        problem = f"incompatible dtype: requested = {wanted.name}, actual = {held.dtype.name}"
+    elif requested is not None and held.dtype is not requested:
+        problem = f"incompatible dtype: requested = {requested.name}, actual = {held.dtype.name}"
     else:
         return held._read()
     raise RuntimeError(f"Conversion function {function} for type {type(value)} returned {problem}")

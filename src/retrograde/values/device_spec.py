@@ -1,4 +1,4 @@
-"""DeviceSpec: the name of a device in its parts."""
+"""DeviceSpec: a parsed device name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KNOWN_TYPES = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", "CUSTOM")
 
 
 class DeviceSpec:
-    """The name of a device in its parts, each of which may be left open.
+    """A parsed device name; each part may be `None`.
 
     >>> tf.DeviceSpec.from_string("/job:worker/task:1/GPU:0").to_string()
     '/job:worker/task:1/device:GPU:0'
@@ -39,7 +39,7 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """The parts of a name such as "/job:worker/task:1/device:GPU:0", "/CPU:0" or "cpu:0"."""
+        """Parses a name such as "/job:worker/task:1/device:GPU:0", "/CPU:0" or "cpu:0"."""
         expect(spec, str, "DeviceSpec.from_string", "a string")
         found: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
@@ -65,11 +65,11 @@ class DeviceSpec:
         return cls(**found)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """The spec of another name. This one does not change."""
+        """Parses another name into a new spec."""
         return type(self).from_string(spec)
 
     def to_string(self) -> str:
-        """The name, as far as it is given."""
+        """Returns the name, without the parts that are `None`."""
         parts = [
             f"/{field}:{getattr(self, field)}"
             for field in ("job", "replica", "task")
@@ -81,11 +81,11 @@ class DeviceSpec:
         return "".join(parts)
 
     def replace(self, **kwargs: Any) -> DeviceSpec:
-        """A copy with some parts replaced."""
+        """Returns a copy with some parts replaced."""
         return type(self)(**self._parts() | kwargs)
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """A copy that takes from `dev` the parts that it gives."""
+        """Returns a copy with the parts of `dev` that are not `None`."""
         expect(dev, DeviceSpec, "make_merged_spec", "a tf.DeviceSpec")
         return self.replace(**{k: v for k, v in dev._parts().items() if v is not None})
 
@@ -96,22 +96,22 @@ class DeviceSpec:
 
     @property
     def replica(self) -> int | None:
-        """The number of the replica."""
+        """The index of the replica."""
         return self._replica
 
     @property
     def task(self) -> int | None:
-        """The number of the task."""
+        """The index of the task."""
         return self._task
 
     @property
     def device_type(self) -> str | None:
-        """The type: CPU, GPU or TPU."""
+        """The device type, such as "CPU"."""
         return self._device_type
 
     @property
     def device_index(self) -> int | None:
-        """The number among the devices of its type."""
+        """The index among the devices of this type."""
         return self._device_index
 
     def _parts(self) -> dict[str, Any]:

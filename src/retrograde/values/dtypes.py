@@ -1,4 +1,4 @@
-"""TensorFlow's dtypes, each a thin name for a NumPy dtype."""
+"""TensorFlow's dtypes, thin wrappers of NumPy dtypes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from retrograde.values.arguments import shown
 
 
 class DType:
-    """A dtype as TensorFlow shows it: `tf.float32`, `tensor.dtype`.
+    """A dtype, such as `tf.float32` or `tensor.dtype`.
 
-    Equal to itself, to the NumPy dtype it stands for, and to its name.
+    It compares equal to itself, to its NumPy dtype, and to its name.
 
     >>> tf.float32 == np.float32, tf.float32 == "float32", tf.float32.size
     (True, True, 4)
@@ -32,12 +32,12 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> type:
-        """The NumPy scalar type, as `numpy.float32`; for strings `object`."""
+        """The NumPy scalar type, such as `numpy.float32`; `object` for strings."""
         return object if self is string else self.numpy_dtype.type
 
     @property
     def base_dtype(self) -> DType:
-        """This dtype: reference dtypes are TensorFlow 1's."""
+        """This dtype; only TensorFlow 1 has reference dtypes."""
         return self
 
     @property
@@ -79,7 +79,7 @@ class DType:
 
     @property
     def is_quantized(self) -> bool:
-        """Whether this stands for real numbers rounded to a few levels, as `qint8`."""
+        """Whether this is a quantized dtype, such as `qint8`."""
         return False
 
     @property
@@ -94,17 +94,17 @@ class DType:
 
     @property
     def min(self) -> Any:
-        """The smallest value that can be held."""
+        """The smallest value of this dtype."""
         return self._limit("min")
 
     @property
     def max(self) -> Any:
-        """The largest value that can be held."""
+        """The largest value of this dtype."""
         return self._limit("max")
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The intensities of an image of this dtype: 0 to 1 for floats, else 0 to `max`."""
+        """The range of pixel values of this dtype: (0, 1) for floats, else (0, max)."""
         return (0, 1) if self.is_floating else (0, self.max)
 
     def _limit(self, end: str) -> Any:
@@ -117,7 +117,7 @@ class DType:
         )
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether `other` names this same dtype."""
+        """Returns whether `other` is this dtype, or its name."""
         return as_dtype(other) is self
 
     def __eq__(self, other: object) -> bool:
@@ -144,7 +144,7 @@ class DType:
 
 
 class _NameOnly(DType):
-    """A dtype that programs name, print and compare, but of which there are no tensors."""
+    """A dtype that programs can name, print and compare, but that no tensor can have."""
 
     __slots__ = ("_level",)
 
@@ -152,17 +152,17 @@ class _NameOnly(DType):
         self.name = name
         self.kind = "-"
         self.as_datatype_enum = as_datatype_enum
-        self._level: Any = level  # of quantized numbers, the integers that number their levels
+        self._level: Any = level  # the integer dtype that stores quantized numbers
 
     @property
     def numpy_dtype(self) -> np.dtype:  # type: ignore[override]
-        """There is none, for there are no arrays: whoever asks is about to compute."""
+        """Raises `TypeError`, because there are no arrays of this dtype."""
         instead = "" if self._level is None else f" Use {self._level.name} for the numbers in it."
         raise TypeError(f"{self.name}: there are no tensors of this dtype, only its name.{instead}")
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """As in TensorFlow, integers under the name of the dtype."""
+        """As in TensorFlow, a structured dtype of integers."""
         return self.numpy_dtype if self._level is None else np.dtype([(self.name, self._number)])
 
     @property
@@ -173,7 +173,7 @@ class _NameOnly(DType):
 
     @property
     def is_quantized(self) -> bool:
-        """Whether this stands for real numbers rounded to a few levels, as `qint8`."""
+        """Whether this is a quantized dtype, such as `qint8`."""
         return self._level is not None
 
     is_numeric = is_numpy_compatible = is_quantized
@@ -204,7 +204,7 @@ float16 = half = DType("float16", np.dtype(np.float16), 19)
 uint32 = DType("uint32", np.dtype(np.uint32), 22)
 uint64 = DType("uint64", np.dtype(np.uint64), 23)
 
-# These are for keeping numbers, and for casting from and to: nothing computes in them.
+# Storage dtypes: they can be cast from and to, but no operation computes in them.
 float8_e5m2 = DType("float8_e5m2", np.dtype(ml_dtypes.float8_e5m2), 24)
 float8_e4m3fn = DType("float8_e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), 25)
 
@@ -246,7 +246,7 @@ _BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str:
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The `DType` that `type_value` names: a DType, NumPy dtype, Python type or string.
+    """Converts a DType, NumPy dtype, Python type or string to a `DType`.
 
     >>> tf.as_dtype("float32"), tf.as_dtype(np.int64), tf.as_dtype(float)
     (tf.float32, tf.int64, tf.float32)
@@ -257,10 +257,10 @@ def as_dtype(type_value: Any) -> DType:
         found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
         found = found or _NAMES_ONLY.get(type_value) or _by_numpy(np.dtype(type_value))
     except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
-        found = None  # NumPy raises all of these for what names no dtype
+        found = None  # NumPy raises these if the value is not a dtype
     if found is None or type_value is None:
         raise TypeError(
-            f"Cannot convert {shown(type_value)} to a dtype. Expected a dtype of retrograde, a "
+            f"Cannot convert {shown(type_value)} to a dtype. Expected a retrograde dtype, a "
             f"NumPy dtype, a Python number type, or one of {', '.join(sorted(_BY_NAME))}."
         )
     return found
@@ -271,7 +271,7 @@ def _by_numpy(dtype: np.dtype) -> DType | None:
 
 
 def as_numpy(dtype: Any) -> np.dtype:
-    """The NumPy dtype that `dtype` names; a `TypeError` if it names none."""
+    """Converts `dtype` to a NumPy dtype. Raises `TypeError` if it is not a dtype."""
     try:
         return np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError, RecursionError):
@@ -279,7 +279,7 @@ def as_numpy(dtype: Any) -> np.dtype:
 
 
 def is_known(numpy_dtype: np.dtype) -> bool:
-    """Whether tensors may have an array of this NumPy dtype."""
+    """Returns whether tensors can have this NumPy dtype."""
     return numpy_dtype in _BY_NUMPY
 
 

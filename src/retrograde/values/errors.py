@@ -1,4 +1,4 @@
-"""TensorFlow's exception names. Every message says what came, what was expected, what to do."""
+"""TensorFlow's exception classes. Messages say what was received, expected, and what to do."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from retrograde.values.arguments import brief
 
 
 class OpError(Exception):
-    """The base of the errors that operations raise.
+    """Base class of the errors that operations raise.
 
-    The constructor is TensorFlow's, so that programs which raise these errors themselves
-    keep working; `node_def` and `op` belong to graphs and are `None` here. A message alone will do
-    too, as for any exception of Python's: Keras makes them anew that way.
+    The constructor has TensorFlow's signature, for programs that raise these errors themselves.
+    `node_def` and `op` belong to graphs and are `None` here. A message alone is accepted, too, as
+    for any Python exception: Keras re-creates errors that way.
     """
 
     error_code: int | None = None
-    in_function: type[Exception] | None = None  # what a `function` raises in its place, if another
+    in_function: type[Exception] | None = None  # raised instead in a `function`
 
     def __init__(self, node_def=None, op=None, message: str = "", error_code=None) -> None:
         if isinstance(node_def, str) and op is None and not message:
@@ -44,7 +44,7 @@ class CancelledError(OpError):
 
 
 class UnknownError(OpError):
-    """An error of no other class."""
+    """An error that fits no other class."""
 
     error_code = 2
 
@@ -62,19 +62,19 @@ class DeadlineExceededError(OpError):
 
 
 class NotFoundError(OpError):
-    """Something that was named does not exist."""
+    """A requested entity does not exist."""
 
     error_code = 5
 
 
 class AlreadyExistsError(OpError):
-    """Something that should be made exists already."""
+    """An entity to be created already exists."""
 
     error_code = 6
 
 
 class PermissionDeniedError(OpError):
-    """The caller may not do this."""
+    """The caller lacks permission."""
 
     error_code = 7
 
@@ -104,7 +104,7 @@ class OutOfRangeError(OpError):
 
 
 class UnimplementedError(OpError):
-    """The operation is not there for these inputs."""
+    """The operation is not implemented for these inputs."""
 
     error_code = 12
 
@@ -116,24 +116,24 @@ class InternalError(OpError):
 
 
 class UnavailableError(OpError):
-    """A service cannot be reached."""
+    """A service is unavailable."""
 
     error_code = 14
 
 
 class DataLossError(OpError):
-    """Stored data are damaged."""
+    """Stored data is corrupted."""
 
     error_code = 15
 
 
 class UnauthenticatedError(OpError):
-    """The caller did not say who it is."""
+    """The caller is not authenticated."""
 
     error_code = 16
 
 
-# The numbers of the errors, which each has as its `error_code`.
+# Error codes, as in the `error_code` of each class.
 OK = 0
 CANCELLED = CancelledError.error_code
 UNKNOWN = UnknownError.error_code
@@ -154,14 +154,14 @@ UNAUTHENTICATED = UnauthenticatedError.error_code
 
 
 def invalid(message: str, in_function: type[Exception] | None = None) -> InvalidArgumentError:
-    """An `InvalidArgumentError` that carries `message`."""
+    """Returns an `InvalidArgumentError` with `message`."""
     error = InvalidArgumentError(None, None, message)
     if in_function is not None:
         error.in_function = in_function
     return error
 
 
-_TOO_LARGE = (  # how NumPy's `ValueError` begins where a size cannot even be counted
+_TOO_LARGE = (  # prefixes of NumPy's `ValueError` if a size overflows
     "Maximum allowed",
     "array is too big",
     "iterator is too large",
@@ -169,7 +169,7 @@ _TOO_LARGE = (  # how NumPy's `ValueError` begins where a size cannot even be co
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether `error` says that an array is too large for the memory: NumPy's words, or XLA's."""
+    """Returns whether `error` is an out-of-memory error of Python, NumPy or XLA."""
     if isinstance(error, ValueError):
         return str(error).startswith(_TOO_LARGE)
     if isinstance(error, OverflowError):  # a list or tuple repeated too often
@@ -180,7 +180,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def exhausted(error: BaseException, what: str = "") -> ResourceExhaustedError:
-    """The `ResourceExhaustedError` that stands for `error`; `what` could not be computed."""
+    """Returns the `ResourceExhaustedError` for an out-of-memory `error` in `what`."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         count = dtype.itemsize
@@ -198,7 +198,7 @@ def exhausted(error: BaseException, what: str = "") -> ResourceExhaustedError:
 
 
 def allocate(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
-    """Returns `make(*args, **kwargs)`; `what` could not be computed if that is out of memory."""
+    """Returns `make(*args, **kwargs)`. Raises `ResourceExhaustedError` if memory runs out."""
     try:
         return make(*args, **kwargs)
     except (MemoryError, OverflowError, ValueError) as error:
@@ -208,7 +208,7 @@ def allocate(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def to_list(what: str, values: Any) -> list:
-    """Returns `list(values)`. It fails at once for a `range` of more numbers than memory holds."""
+    """Returns `list(values)`. Raises an error for a `range` that does not fit in memory."""
     try:
         return allocate(what, list, values)
     except OverflowError:
@@ -216,7 +216,7 @@ def to_list(what: str, values: Any) -> list:
 
 
 def reports_out_of_memory(what: str) -> Callable[[Callable], Callable]:
-    """Decorates a function that makes arrays of sizes that users choose: see `allocated`."""
+    """Decorates a function to raise `ResourceExhaustedError` if memory runs out."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 
 class Holder:
-    """What holds a value of ours and has a place on tapes: a Tensor or a Variable.
+    """Base class of Tensor and Variable.
 
-    Both have `_array`, the current value; `_spec`, which tells `shape`, `dtype`, `ndim` and `size`
-    and never materializes the value; `_id`, which identifies them on tapes; and `_read()`, which
+    Both have `_array`, the current value; `_spec`, with `shape`, `dtype`, `ndim` and `size`, which
+    never materializes the value; `_id`, which identifies them on tapes; and `_read()`, which
     returns the tensor to use as an input.
     """
 

@@ -1,4 +1,4 @@
-"""Locks that are free in a forked child."""
+"""Locks that are released in a forked child."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def fork_safe_lock() -> Any:
     return lock
 
 
-def _free_in_child() -> None:
+def _release_in_child() -> None:
     for lock in _locks:
         if not lock._is_owned():  # by the thread that forked
             lock._at_fork_reinit()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_free_in_child)
+    os.register_at_fork(after_in_child=_release_in_child)

@@ -1,4 +1,4 @@
-"""Nested structures: lists, tuples, named tuples, dicts, and classes made from these."""
+"""Nested structures: lists, tuples, named tuples, dicts and their subclasses."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from retrograde.values.errors import ResourceExhaustedError
 from retrograde.values.holder import Holder
 
 MAX_DEPTH = 200  # of nested structures
-_MOST_NUMBERS = 1 << 24  # in a range
+_MAX_RANGE = 1 << 24  # in a range
 
 _TEXT = (str, bytes, bytearray, memoryview)
 
 
 def is_nested(value: Any) -> bool:
-    """Whether `value` is a structure rather than a leaf."""
+    """Returns whether `value` is a structure rather than a leaf."""
     return isinstance(value, (Sequence, Mapping)) and not isinstance(value, _TEXT)
 
 
 def flatten(structure: Any) -> list:
-    """The leaves of `structure`, in order; dicts by sorted keys. `None` is a leaf."""
+    """Returns the leaves of `structure`; dicts are sorted by key. `None` is a leaf."""
     return flatten_with_pack(structure)[0]
 
 
 def flatten_with_pack(structure: Any) -> tuple[list, Callable[[list], Any]]:
-    """The leaves, and a function that builds the same structure around other leaves."""
+    """Returns the leaves, and a function that packs other leaves into the same structure."""
     kind = type(structure)
     if kind is list or kind is tuple:
         for element in structure:
@@ -38,24 +38,24 @@ def flatten_with_pack(structure: Any) -> tuple[list, Callable[[list], Any]]:
         else:
             return list(structure), kind
     elif isinstance(structure, Holder) or not is_nested(structure):
-        return [structure], _only
+        return [structure], _single
     flat = list(leaves(structure))
     return flat, partial(_pack, structure, len(flat))
 
 
-def _only(values: list) -> Any:
+def _single(values: list) -> Any:
     (value,) = values
     return value
 
 
 def _pack(structure: Any, count: int, values: list) -> Any:
     if len(values) != count:
-        raise ValueError(f"A structure of {count} leaves cannot be built of {len(values)}.")
+        raise ValueError(f"Cannot pack {len(values)} values into a structure of {count} leaves.")
     return pack(structure, iter(values))
 
 
 def leaves(structure: Any, expand_composites: bool = False, depth: int = 0) -> Iterator[Any]:
-    """The leaves of `structure`, one after the other; or, of composite tensors, what is in them."""
+    """Yields the leaves of `structure`; optionally, the components of composite tensors."""
     if is_nested(structure):
         if depth > MAX_DEPTH:
             raise ValueError(
@@ -70,27 +70,27 @@ def leaves(structure: Any, expand_composites: bool = False, depth: int = 0) -> I
 
 
 def children(structure: Any) -> list:
-    """What a structure holds directly; dicts by sorted keys."""
+    """Returns the direct children of a structure; dicts are sorted by key."""
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted(structure)]
-    return list(structure) if type(structure) is not range else _listed(structure)
+    return list(structure) if type(structure) is not range else _range_to_list(structure)
 
 
-def _listed(numbers: range) -> list:
-    """The numbers of a range, which may be too many."""
+def _range_to_list(numbers: range) -> list:
+    """Returns the numbers of a range, unless there are too many."""
     try:
         count = len(numbers)
     except OverflowError:
         raise ValueError(f"A structure has too many elements: {shown(numbers)}.") from None
-    if count > _MOST_NUMBERS:
+    if count > _MAX_RANGE:
         raise ResourceExhaustedError(
-            f"A structure has {count} elements: {numbers}. Expected at most {_MOST_NUMBERS}."
+            f"A structure has {count} elements: {numbers}. Expected at most {_MAX_RANGE}."
         )
     return list(numbers)
 
 
 def pack(structure: Any, values: Iterator[Any], expand_composites: bool = False) -> Any:
-    """The same structure around what `values` yields."""
+    """Returns the same structure with leaves from `values`."""
     if not is_nested(structure):
         if expand_composites and isinstance(structure, CompositeTensor):
             return structure._with_components(values)
@@ -100,7 +100,7 @@ def pack(structure: Any, values: Iterator[Any], expand_composites: bool = False)
 
 
 def rebuild(structure: Any, inner: list) -> Any:
-    """A structure of the same kind, directly around `inner` in the order of `children`."""
+    """Returns a structure of the same type with `inner` as its `children`."""
     kind = type(structure)
     if isinstance(structure, Mapping):
         found = dict(zip(sorted(structure), inner, strict=True))

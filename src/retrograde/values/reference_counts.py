@@ -1,4 +1,4 @@
-"""References to an object, counted: what nobody else holds may be written over."""
+"""Reference counts: an array without other references can be overwritten."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ count = sys.getrefcount
 
 
 def unshared_count(counted: Callable[[], int]) -> int:
-    """What `counted` finds where nobody else holds an object, for others to compare with.
+    """Returns the count that `counted` finds for an object without other references.
 
-    Without the global lock counts say nothing. What is found then is no count: nobody is alone.
+    Without the GIL, counts are unreliable. Then the result is -1, which no count equals.
     """
     is_locked = getattr(sys, "_is_gil_enabled", lambda: True)()
     return counted() if is_locked else -1

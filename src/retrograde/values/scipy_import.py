@@ -1,4 +1,4 @@
-"""SciPy, imported where a function needs it."""
+"""Imports SciPy modules on first use."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from types import ModuleType
 
 @functools.cache
 def import_scipy(name: str, what: str) -> ModuleType:
-    """Returns the module `scipy.name`, which `what` needs.
+    """Imports the module `scipy.<name>`, which `what` needs.
 
-    Raises a `ModuleNotFoundError` that says what to install if there is no SciPy.
+    If SciPy is missing, the `ModuleNotFoundError` says how to install it.
     """
     try:
         importlib.import_module("scipy")

@@ -1,4 +1,4 @@
-"""TensorShape, and the arithmetic of shapes and axes."""
+"""TensorShape, axis normalization and broadcasting of shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
 
-_MOST_AXES = 254  # as in TensorFlow
+_MAX_AXES = 254  # as in TensorFlow
 
 
 def _dimension(value: Any) -> int | None:
@@ -24,10 +24,10 @@ def _dimension(value: Any) -> int | None:
 
 
 class TensorShape:
-    """The shape of a tensor: like a tuple, with `None` for a dimension that is not known.
+    """The shape of a tensor: like a tuple, with `None` for an unknown dimension.
 
-    `TensorShape(None)` is a shape of unknown rank. Tensors always have full shapes; partly
-    known ones appear in `TensorSpec` and in variables that may change their shape.
+    `TensorShape(None)` is a shape of unknown rank. Tensors always have fully defined shapes.
+    Partially known shapes appear in `TensorSpec` and in variables that can change their shape.
 
     >>> shape = tf.constant([[1.0, 2.0]]).shape
     >>> shape, shape.rank, shape == (1, 2), shape[1]
@@ -46,10 +46,10 @@ class TensorShape:
         elif dims is None:
             self._dims = None
         elif isinstance(dims, Iterable):
-            first = tuple(itertools.islice(dims, _MOST_AXES + 1))  # it may be endless
-            if len(first) > _MOST_AXES:
+            first = tuple(itertools.islice(dims, _MAX_AXES + 1))  # it may be infinite
+            if len(first) > _MAX_AXES:
                 raise ValueError(
-                    f"TensorShape: expected at most {_MOST_AXES} dimensions. Received: "
+                    f"TensorShape: expected at most {_MAX_AXES} dimensions. Received: "
                     f"{as_text(dims)}."
                 )
             self._dims = tuple(map(_dimension, first))
@@ -58,31 +58,31 @@ class TensorShape:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, or `None`."""
+        """The number of axes, or `None` if unknown."""
         return None if self._dims is None else len(self._dims)
 
     ndims = rank
 
     @property
     def dims(self) -> list[int | None] | None:
-        """The dimensions as a list, or `None` if the rank is not known."""
+        """The dimensions as a list, or `None` if the rank is unknown."""
         return None if self._dims is None else list(self._dims)
 
     def as_list(self) -> list[int | None]:
-        """The dimensions as a list; a `ValueError` if the rank is not known."""
+        """Returns the dimensions as a list. Raises `ValueError` if the rank is unknown."""
         return list(self._known())
 
     def num_elements(self) -> int | None:
-        """The product of the dimensions, or `None` if one is not known."""
+        """Returns the product of the dimensions, or `None` if one is unknown."""
         dims: Any = self._dims
         return math.prod(dims) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
-        """Whether the rank and every dimension is known."""
+        """Returns whether the rank and all dimensions are known."""
         return self._dims is not None and None not in self._dims
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether some full shape fits both this shape and `other`."""
+        """Returns whether some fully defined shape fits both this shape and `other`."""
         other = TensorShape(other)
         if self._dims is None or other._dims is None:
             return True
@@ -91,7 +91,7 @@ class TensorShape:
         )
 
     def merge_with(self, other: Any) -> TensorShape:
-        """The shape that knows what either knows; a `ValueError` if they contradict each other."""
+        """Combines the known dimensions of both. Raises `ValueError` if they are incompatible."""
         other = TensorShape(other)
         self.assert_is_compatible_with(other)
         if self._dims is None or other._dims is None:
@@ -100,14 +100,14 @@ class TensorShape:
         return TensorShape([b if a is None else a for a, b in pairs])
 
     def concatenate(self, other: Any) -> TensorShape:
-        """This shape with the axes of `other` after it."""
+        """Returns this shape followed by the dimensions of `other`."""
         other = TensorShape(other)
         if self._dims is None or other._dims is None:
             return TensorShape(None)
         return TensorShape(self._dims + other._dims)
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """The shape that knows what both agree on."""
+        """Returns the shape with the dimensions on which both agree."""
         dims, others = self._dims, TensorShape(other)._dims
         if dims is None or others is None or len(dims) != len(others):
             return TensorShape(None)
@@ -115,17 +115,17 @@ class TensorShape:
         return TensorShape([a if a == b else None for a, b in pairs])
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, checked to have `rank` axes."""
+        """Returns this shape. Raises `ValueError` if its rank is not `rank`."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {as_text(rank)}")
         if self.rank is not None:
             return self
-        if rank > _MOST_AXES:
-            raise ValueError(f"Expected a rank of at most {_MOST_AXES}. Received: {as_text(rank)}.")
+        if rank > _MAX_AXES:
+            raise ValueError(f"Expected a rank of at most {_MAX_AXES}. Received: {as_text(rank)}.")
         return TensorShape([None] * rank)
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape, checked to have at least `rank` axes."""
+        """Returns this shape. Raises `ValueError` if its rank is less than `rank`."""
         if self.rank is not None and self.rank < rank:
             raise ValueError(f"Shape {self} must have rank at least {as_text(rank)}")
         return self
@@ -204,7 +204,7 @@ class TensorShape:
 
 
 def _unknown_part(key: slice) -> TensorShape:
-    """What `key` cuts out of a shape of unknown rank."""
+    """Returns the slice `key` of a shape of unknown rank."""
     start, stop = key.start or 0, key.stop
     if stop is None or start < 0 or stop < 0:
         return TensorShape(None)
@@ -212,7 +212,7 @@ def _unknown_part(key: slice) -> TensorShape:
 
 
 def normalize_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int:
-    """`axis` counted from the front, checked against `ndim` axes. `wrong` makes the error."""
+    """Returns `axis` in the range from 0 to `ndim` - 1. `wrong` creates the error."""
     try:
         position = operator.index(axis)
     except TypeError:
@@ -226,7 +226,7 @@ def normalize_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int
 
 
 def normalize_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
-    """The sorted axes that `axis` names: `None` for all, one integer, or several."""
+    """Returns the sorted axes of `axis`: `None` for all, one integer, or several."""
     if axis is None:
         return tuple(range(ndim))
     if getattr(axis, "ndim", None) == 0 or not isinstance(axis, Iterable):
@@ -240,7 +240,7 @@ def normalize_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
 
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape that `shapes` broadcast to, or `None` if they do not."""
+    """Returns the shape that `shapes` broadcast to, or `None` if they are incompatible."""
     ndim = max(map(len, shapes), default=0)
     result = [1] * ndim
     for shape in shapes:

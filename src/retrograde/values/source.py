@@ -1,9 +1,9 @@
-"""Generated Python source: the one place that writes literals into it and runs it.
+"""Generated Python source. All literals are written, and all source is compiled, in this module.
 
-Plans of tapes, replays on NumPy, fused loops and fast calls are generated source. It consists of
-fixed text, names that are a prefix and a number, and literals. Numbers and literals may come from
-an untrusted file, so both are checked here, whatever a loader has checked before.
-Everything else that the source needs is an object in its namespace.
+Tape plans, NumPy replays, fused loops and fast calls are generated source. It consists of fixed
+text, names made of a prefix and a number, and literals. Numbers and literals may come from an
+untrusted file, so both are checked here, whatever a loader has checked before. All other objects
+that the source uses are in its namespace.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from retrograde.values.arguments import shown
 def literal(value: Any) -> str:
     """Returns the Python literal of `value`: `None`, a bool, an int, a string, or a tuple of these.
 
-    Subclasses are refused, because they have a `repr` of their own.
+    Subclasses are refused, because they can override `repr`.
     """
     if type(value) is tuple:
         parts = ", ".join(map(literal, value))
@@ -31,7 +31,7 @@ def literal(value: Any) -> str:
 
 
 def is_literal(value: Any) -> bool:
-    """Whether `literal` accepts `value`."""
+    """Returns whether `literal` accepts `value`."""
     if type(value) is tuple:
         return all(map(is_literal, value))
     return value is None or type(value) in (bool, int, str)
@@ -45,12 +45,12 @@ def numbered(prefix: str, number: int) -> str:
 
 
 def is_name(text: Any) -> bool:
-    """Whether `text` can be a name in Python source."""
+    """Returns whether `text` can be a name in Python source."""
     return type(text) is str and text.isidentifier() and not keyword.iskeyword(text)
 
 
 class SourceWriter:
-    """Writes the source of functions line by line, and collects the objects that it names."""
+    """Writes the source of functions line by line, and collects the objects it refers to."""
 
     def __init__(self, **namespace: Any) -> None:
         self.namespace: dict[str, Any] = namespace
@@ -67,18 +67,18 @@ class SourceWriter:
         self._lines += [f"{'    ' * depth}{line}" if line else line for line in lines]
 
     def name(self, value: Any, hint: str) -> str:
-        """Returns the name of an object in the source, which is `hint` if that is free."""
+        """Returns the name of an object in the source: `hint`, or a similar name if it is taken."""
         key = id(value)
         if key not in self._names:
             name = hint if is_name(hint) else "object"
             while name in self.namespace or name in vars(np):
                 name += "_"
-            self.namespace[name] = value  # keeps it alive, so that its id stays its own
+            self.namespace[name] = value  # keeps it alive, so that its id is not reused
             self._names[key] = name
         return self._names[key]
 
     def define(self, name: str, kind: str) -> Any:
-        """Runs the source and returns what it defines under `name`.
+        """Runs the source and returns the object that it defines as `name`.
 
         Tracebacks show the source as the file `<retrograde kind>`. The namespace becomes the
         globals of the function and does not keep its name, which would be a reference cycle.

@@ -1,4 +1,4 @@
-"""Where in the user's own program something happened."""
+"""Source locations in the user's program."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
-    """A place in a program. It is worked out only when someone asks for its line.
+    """A location in a program. The line is computed on demand.
 
-    `layer` is the name of the Keras layer that was at work there, if it was one. `rule` is the name
-    of the call made there, if what happened was part of its rule, on the way back.
+    `layer` is the name of the Keras layer that was running, if any. `rule` is the name of the
+    operation whose gradient was computed, in the backward pass.
     """
 
     code: CodeType
@@ -34,17 +34,17 @@ class Place(NamedTuple):
 
     @property
     def line(self) -> int:
-        """The number of the line, from 1."""
+        """The line number, from 1."""
         return self._positions()[0] or self.code.co_firstlineno
 
     @property
     def text(self) -> str:
-        """The line itself, without the blanks around it; empty if the file cannot be read."""
+        """The stripped source line; empty if the file cannot be read."""
         return linecache.getline(self.filename, self.line).strip()
 
     @property
     def marked(self) -> str:
-        """What of the line was at work there, if Python knows it; else the whole line."""
+        """The expression that was evaluated, if Python knows its columns; else the whole line."""
         first, last, start, end = self._positions()
         if first != last or start is None or end is None:
             return self.text
@@ -63,18 +63,18 @@ class Place(NamedTuple):
         return f"{self.filename}:{self.line}"
 
 
-_make = tuple.__new__
+_new_tuple = tuple.__new__
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
-    """`frame`, or the first of its callers that is the user's own."""
+    """Returns the innermost frame of the user's program, from `frame` on."""
     while frame is not None and not is_user_frame(frame):
         frame = frame.f_back
     return frame
 
 
 def is_user_frame(frame: FrameType) -> bool:
-    """Whether `frame` is in the user's own program."""
+    """Returns whether `frame` is in the user's program."""
     filename = frame.f_code.co_filename
     library = _IS_LIBRARY.get(filename)
     if library is None:
@@ -83,11 +83,11 @@ def is_user_frame(frame: FrameType) -> bool:
 
 
 class InterpreterFrames(NamedTuple):
-    """Locates the steps that an interpreter of traces, with this `code`, runs, from its frame.
+    """Locates the steps that an interpreter of traces with this `code` runs, from its frame.
 
     `place` returns the place in the user's program where the step was traced. If the step is part
-    of a gradient, `derived` returns the call that it is the gradient of, if it is available: the
-    primitive, its inputs and its outputs.
+    of a gradient, `derived` returns the differentiated call, if available: the primitive, its
+    inputs and its outputs.
     """
 
     code: CodeType
@@ -96,12 +96,12 @@ class InterpreterFrames(NamedTuple):
 
 
 def register_interpreter(interpreter: InterpreterFrames) -> None:
-    """Makes `place_of` use `interpreter`, of which a file can have one."""
+    """Makes `place_of` use `interpreter`. A file can have one interpreter."""
     _IS_LIBRARY[interpreter.code.co_filename] = interpreter
 
 
 def interpreter_of(frame: FrameType) -> InterpreterFrames | None:
-    """Returns the interpreter that runs in `frame`, if one does."""
+    """Returns the interpreter that runs in `frame`, or `None`."""
     interpreter = _IS_LIBRARY.get(frame.f_code.co_filename)
     return (
         interpreter
@@ -111,9 +111,9 @@ def interpreter_of(frame: FrameType) -> InterpreterFrames | None:
 
 
 def place_of(frame: FrameType | None) -> Place | None:
-    """The place where `frame`, or the first of its callers that is the user's own, is now.
+    """Returns the current place of the innermost frame of the user's program, from `frame` on.
 
-    If a trace is being interpreted, it is the place where the step was traced.
+    While a trace is interpreted, it is the place where the step was traced.
     """
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -121,7 +121,7 @@ def place_of(frame: FrameType | None) -> Place | None:
         if library is None:
             library = _IS_LIBRARY[filename] = _is_library(filename)
         if not library:
-            return _make(Place, (frame.f_code, frame.f_lasti, None, None))
+            return _new_tuple(Place, (frame.f_code, frame.f_lasti, None, None))
         if library is not True and library.code is frame.f_code:
             place = library.place(frame)
             if place is not None:
@@ -133,9 +133,9 @@ def place_of(frame: FrameType | None) -> Place | None:
 def place_and_callers(
     frame: FrameType | None, code: CodeType
 ) -> tuple[Place | None, list[FrameType]]:
-    """Returns `place_of(frame)`, and the frames between it and the user's own that run `code`.
+    """Returns `place_of(frame)`, and the frames up to the user's frame that run `code`.
 
-    Traces do this for every call, so it is one loop without calls.
+    Tracing does this for every call, so it is a single loop without calls.
     """
     running: list[FrameType] = []
     searches = True
@@ -145,7 +145,7 @@ def place_and_callers(
         if library is None:
             library = _IS_LIBRARY[found.co_filename] = _is_library(found.co_filename)
         if not library:
-            return _make(Place, (found, frame.f_lasti, None, None)), running
+            return _new_tuple(Place, (found, frame.f_lasti, None, None)), running
         if library is not True and library.code is found:
             searches, place = False, library.place(frame)
             if place is not None:
@@ -157,22 +157,22 @@ def place_and_callers(
 
 
 def locals_of(frame: FrameType, *names: str) -> list:
-    """Local variables of a function that is running; `None` for those that have no value yet."""
+    """Returns local variables of a running function; `None` for unassigned ones."""
     found = frame.f_locals
     values = [found.get(name) for name in names]
     if type(found) is dict:
-        found.clear()  # Python keeps it with the frame, and all arrays in it
+        found.clear()  # else the frame would keep the arrays alive
     return values
 
 
 def caller_location() -> Place | None:
-    """The place in the user's program that led to this call."""
+    """Returns the place in the user's program that led to this call."""
     return place_of(sys._getframe(1))
 
 
-_IS_LIBRARY: dict[str, Any] = {}  # a bool, or `InterpreterFrames`, by the name of the file
+_IS_LIBRARY: dict[str, Any] = {}  # a bool, or `InterpreterFrames`, by file name
 
-# Packages through which a call may pass on its way from the user to us.
+# Packages whose frames can be between the user's program and this library.
 _LIBRARIES = ("retrograde", "keras", "numpy", "scipy", "jax", "optree", "contextlib", "functools")
 
 
@@ -183,7 +183,7 @@ def _is_library(filename: str) -> bool:
 
 
 def _home_of(name: str) -> str | None:
-    """The folder of a package that is loaded, or the file of a module."""
+    """Returns the directory of an imported package, or the file of a module."""
     module = sys.modules.get(name)
     if module is None:
         return None
@@ -193,5 +193,5 @@ def _home_of(name: str) -> str | None:
 
 
 def first_output(out: Any) -> int:
-    """The id of the output of an entry, or of the first of them."""
+    """Returns the id of the first output of an entry."""
     return out[0][0] if type(out) is tuple else out

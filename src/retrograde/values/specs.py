@@ -1,4 +1,4 @@
-"""TypeSpec and TensorSpec: what a value must look like."""
+"""TypeSpec and TensorSpec: descriptions of the values a function accepts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from retrograde.values.shapes import TensorShape
 
 
 class TypeSpec(abc.ABC):
-    """What a tensor, or a value made of tensors, must look like.
+    """Describes a tensor, or a value made of tensors.
 
-    A spec is what its `_serialize()` lists: shapes, of which parts may be open, dtypes and the
-    like. Two specs of one class are compared part by part.
+    The parts of a spec, such as partially known shapes and dtypes, are listed by `_serialize()`.
+    Two specs of one class are compared part by part.
 
     >>> isinstance(tf.TensorSpec([2]), tf.TypeSpec)
     True
@@ -29,39 +29,39 @@ class TypeSpec(abc.ABC):
     @property
     @abc.abstractmethod
     def value_type(self) -> type:
-        """The class of the values that fit."""
+        """The class of the values that this spec describes."""
 
     @abc.abstractmethod
     def _serialize(self) -> tuple:
-        """What this spec is made of, as its constructor takes it."""
+        """Returns the constructor arguments of this spec."""
 
     def _compared(self) -> tuple:
-        """What another spec has to agree with."""
+        """Returns the parts to compare with another spec."""
         return self._serialize()
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a value fits, or whether some value fits both this and another spec."""
+        """Returns whether a value fits, or whether some value fits both this and another spec."""
         other = spec_or_value if isinstance(spec_or_value, TypeSpec) else spec_of(spec_or_value)
         return self._is_like(other) and _agree(self._compared(), other._compared())
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every value that fits this spec fits `other`."""
-        return self._is_like(other) and _within(self._compared(), other._compared())
+        """Returns whether every value that fits this spec fits `other`."""
+        return self._is_like(other) and _is_subtype(self._compared(), other._compared())
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
-        """The narrowest spec that both fit."""
+        """Returns the most specific spec that both are subtypes of."""
         result = self.most_specific_common_supertype([other])
         if result is None:
             raise ValueError(f"No TypeSpec is compatible with both {self} and {as_text(other)}")
         return result
 
     def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> TypeSpec | None:
-        """The narrowest spec that this and all `others` fit, or `None` if there is none."""
+        """Returns the most specific spec that all are subtypes of, or `None` if there is none."""
         parts = self._serialize()
         for other in others:
             if not self._is_like(other):
                 return None
-            parts = _around(parts, other._serialize())
+            parts = _common_supertype(parts, other._serialize())
             if parts is _NOTHING:
                 return None
         return type(self)(*parts)
@@ -83,7 +83,7 @@ class TypeSpec(abc.ABC):
 
 
 class TensorSpec(TypeSpec):
-    """A shape, of which parts may be open, and a dtype.
+    """A shape with possibly unknown dimensions, and a dtype.
 
     >>> spec = tf.TensorSpec([None, 2], tf.float32)
     >>> spec, spec.is_compatible_with(tf.zeros([5, 2]))
@@ -100,7 +100,7 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """The spec that only tensors like `tensor` fit."""
+        """Returns the spec of `tensor`, with its full shape."""
         held = tensor_or_variable(tensor)
         if held is None:
             raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
@@ -108,13 +108,13 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
-        """A copy of `spec`, under another name if one is given."""
+        """Returns a copy of `spec`, optionally with another name."""
         expect(spec, TensorSpec, "from_spec", "a tf.TensorSpec")
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, as far as it is fixed."""
+        """The shape; unknown dimensions are `None`."""
         return self._shape
 
     @property
@@ -133,15 +133,15 @@ class TensorSpec(TypeSpec):
         return self._tensor_class
 
     def most_specific_common_supertype(self, others: Sequence[TypeSpec]) -> TensorSpec | None:
-        """The narrowest spec that this and all `others` fit, or `None` if their dtypes differ."""
+        """Returns the most specific common supertype, or `None` if the dtypes differ."""
         specs: Any = to_list("most_specific_common_supertype", others)
-        alike = all(map(self._is_like, specs))
-        unnamed = [TensorSpec(s.shape, s.dtype) if alike else s for s in (self, *specs)]
+        same_class = all(map(self._is_like, specs))
+        unnamed = [TensorSpec(s.shape, s.dtype) if same_class else s for s in (self, *specs)]
         found: Any = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])
         if found is None:
             return None
-        named_alike = all(other._name == self._name for other in specs)
-        return TensorSpec(found._shape, found._dtype, self._name if named_alike else None)
+        same_name = all(other._name == self._name for other in specs)
+        return TensorSpec(found._shape, found._dtype, self._name if same_name else None)
 
     def _compared(self) -> tuple:
         return self._shape, self._dtype
@@ -154,17 +154,17 @@ class TensorSpec(TypeSpec):
 
 
 def spec_of(value: Any) -> TypeSpec | None:
-    """The spec that only values like `value` fit; `None` if it is no tensor, nor made of them."""
+    """Returns the spec of a tensor or composite tensor; `None` for other values."""
     if hasattr(value, "_type_spec"):
         return value._type_spec
     return None if tensor_or_variable(value) is None else TensorSpec.from_tensor(value)
 
 
-# Parts of specs, and tuples of them.
+# Parts of specs, and tuples of parts
 
 
 def _agree(a: Any, b: Any) -> bool:
-    """Whether something fits both."""
+    """Returns whether some value fits both."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_agree, a, b))
     if isinstance(a, (TensorShape, TypeSpec)) and b is not None:
@@ -172,33 +172,33 @@ def _agree(a: Any, b: Any) -> bool:
     return a == b
 
 
-def _within(a: Any, b: Any) -> bool:
-    """Whether all that fits `a` fits `b`."""
+def _is_subtype(a: Any, b: Any) -> bool:
+    """Returns whether every value that fits `a` fits `b`."""
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(_within, a, b))
+        return len(a) == len(b) and all(map(_is_subtype, a, b))
     if isinstance(a, TypeSpec):
         return a.is_subtype_of(b)
     if isinstance(a, TensorShape) and isinstance(b, TensorShape):
-        return b.rank is None or (a.rank == b.rank and all(map(_size_within, a, b)))
+        return b.rank is None or (a.rank == b.rank and all(map(_size_is_subtype, a, b)))
     return a == b
 
 
-def _size_within(size: int | None, wider: int | None) -> bool:
+def _size_is_subtype(size: int | None, wider: int | None) -> bool:
     return wider in (None, size)
 
 
 _NOTHING = object()
 
 
-def _around(a: Any, b: Any) -> Any:
-    """The narrowest that both fit, or `_NOTHING`."""
+def _common_supertype(a: Any, b: Any) -> Any:
+    """Returns the most specific common supertype, or `_NOTHING`."""
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-        parts = tuple(map(_around, a, b))
+        parts = tuple(map(_common_supertype, a, b))
         if _NOTHING in parts:
             return _NOTHING
         return type(a)(*parts) if hasattr(a, "_fields") else parts
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
-        parts = tuple(_around(a[key], b[key]) for key in a)
+        parts = tuple(_common_supertype(a[key], b[key]) for key in a)
         return _NOTHING if _NOTHING in parts else dict(zip(a, parts, strict=True))
     if isinstance(a, TypeSpec) and isinstance(b, TypeSpec):
         return a.most_specific_common_supertype([b]) or _NOTHING

@@ -1,42 +1,42 @@
-"""Sizes from which on another way to compute is faster. They change speed and memory, not values.
+"""Sizes at which another algorithm becomes faster. They affect speed and memory, not values.
 
-Each was measured on two cores; `docs/decisions` has the tables. A module imports those that it uses
-under a short name.
+Each was measured on two cores; see the tables in `docs/decisions`. Modules import them under short
+names.
 """
 
 # Elementwise work: blocks and threads (decision 0014)
 
-MANY = 1 << 17  # elements from which on an array may be worth more than one thread
-BLOCK = 1 << 16  # elements: a few float32 blocks fit the caches, and a kernel outlasts the GIL
-THREADED_IF_COSTLY = MANY  # elements from which on threads are worth waking for sine and the like
-THREADED_IF_CHEAP = 1 << 21  # and for an addition, which is bound by memory
-UFUNC_BLOCK = 1 << 18  # elements of a block for a single ufunc, which reads nothing twice
-FEW = 2048  # elements: a call takes longer than the work on so many
+MANY = 1 << 17  # elements from which on several threads can be faster
+BLOCK = 1 << 16  # elements: a few float32 blocks fit in cache, and kernels outlast the GIL switch
+THREADED_IF_COSTLY = MANY  # elements from which on costly kernels, such as sine, use threads
+THREADED_IF_CHEAP = 1 << 21  # the same for memory-bound kernels, such as addition
+UFUNC_BLOCK = 1 << 18  # elements of a block of a single ufunc, which does not benefit from cache
+FEW = 2048  # elements up to which the overhead of a call dominates
 
 # Fused loops and lazy evaluation (decision 0017)
 
-FUSED_BLOCK = 1 << 17  # elements: with more calls in a block, threads wait less for each other
-FUSED_THREADED = 1 << 19  # elements times the weight of the calls that are worth a thread
+FUSED_BLOCK = 1 << 17  # elements: larger blocks, because a block runs several calls
+FUSED_THREADED = 1 << 19  # elements times the weight of the calls, from which on threads are used
 DEFERRED = 3 << 18  # elements from which on a costly call is deferred
-DEFERRED_IF_CHEAP = 1 << 20  # and from which on an addition is, for calls that may follow
-DEFERRED_CALLS = 48  # in a group, at most: its source must not grow without bound
-DEFERRED_ARRAYS = (2, 8)  # inputs that a group may hold in any case, and at most
-DEFERRED_BYTES = 1 << 27  # of inputs, if there are more than the smaller number of them
+DEFERRED_IF_CHEAP = 1 << 20  # the same for a cheap call, such as addition
+DEFERRED_CALLS = 48  # in a group, at most, to bound the size of its source
+DEFERRED_ARRAYS = (2, 8)  # inputs that a group may always hold, and at most
+DEFERRED_BYTES = 1 << 27  # of inputs, if there are more than the first number of them
 
 # Products (decision 0021)
 
 ONE_BLAS_THREAD = 1 << 18  # multiplications up to which OpenBLAS uses one thread anyway
-TWO_BLAS_THREADS = 1 << 22  # and up to which a second one gains little even with its own core
-SHARED_STACK = 1 << 27  # multiplications of a stack that are worth waking our own threads for
+TWO_BLAS_THREADS = 1 << 22  # multiplications up to which a second thread gains little
+SHARED_STACK = 1 << 27  # multiplications of a stack from which on our own threads are used
 STACK_SHARE = 1 << 24  # multiplications of a stack that a thread takes at a time
-PAIRWISE_SUM = 1024  # elements in a row from which on NumPy's pairwise sum is more precise
-ONES = 1 << 20  # rows from which on the ones for a sum take as much memory as the matrix
+PAIRWISE_SUM = 1024  # elements of a row from which on NumPy's pairwise sum is more precise
+ONES = 1 << 20  # rows from which on the vector of ones would take too much memory
 
 # Convolutions (decisions 0010 and 0021)
 
-LINES = 1 << 22  # bytes of lines at a time: they stay in cache, and the products are large
-TAPS = 1 << 21  # bytes at a time of windows that are added up element by element
-SHARED_CONVOLUTION = 1 << 24  # multiplications that are worth waking our own threads for
+LINES = 1 << 22  # bytes of lines at a time: they fit in cache, and the products are large
+TAPS = 1 << 21  # bytes at a time of windows that are summed elementwise
+SHARED_CONVOLUTION = 1 << 24  # multiplications from which on our own threads are used
 CONVOLUTION_SHARE = 1 << 23  # multiplications that a thread takes at a time, at least
 SHARED_LINES = 1 << 20  # bytes of lines at a time, if threads share the images
 SHARES = 8  # parts of the images, at least, so that threads finish at about the same time
@@ -45,16 +45,16 @@ PARTIAL_SUMS = 1 << 24  # bytes of a filter's partial sums, one for each part of
 
 # Programs (decision 0013)
 
-FOLDED = 1 << 20  # bytes of a constant: larger ones take longer to keep than to compute
-COMPARED = 64  # bytes of a constant that is compared with others: numbers in Python code
-FREED = 1 << 12  # bytes of an array that a replay frees before its end
-INLINED = 1 << 12  # bytes of a constant that becomes part of a compiled program
+FOLDED = 1 << 20  # bytes of a folded constant, at most: larger ones are faster to recompute
+COMPARED = 64  # bytes of a constant that is compared with others, at most
+FREED = 1 << 12  # bytes of an array that a replay frees early, at least
+INLINED = 1 << 12  # bytes of a constant that is inlined in a compiled program, at most
 LOOP_ITERATIONS = 8  # of a re-rolled loop, at least
-LOOP_CALLS = 64  # in all iterations together, at least: fewer compile fast without a loop
+LOOP_CALLS = 64  # in all iterations together, at least: fewer compile fast when unrolled
 LOOP_PERIOD = 4096  # calls from one iteration to the next, at most
 LOOP_ROWS = 8  # rows of an array that are handled together, at least
-LOOP_RESIDUALS = 64  # that a loop passes to the backward pass: rematerializing more is faster
+LOOP_RESIDUALS = 64  # of a loop, at most: rematerializing more is faster
 
 # Checks
 
-CHECKED_FOR_NAN = 1 << 14  # elements of a target for which the check costs little next to the pass
+CHECKED_FOR_NAN = 1 << 14  # elements of a target up to which the check is cheap

@@ -1,4 +1,4 @@
-"""Scopes of names and of functions that create variables, for each thread."""
+"""Thread-local name scopes and variable creators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 class _Scopes(threading.local):
     def __init__(self) -> None:
-        self.name_scopes: list[str] = [""]  # each ends with a slash, but for the outermost
+        self.name_scopes: list[str] = [""]  # all but the outermost end with a slash
         self.variable_creators: list[Callable] = []
 
 
@@ -16,9 +16,9 @@ scopes = _Scopes()
 
 
 def full_scope_name(name: str) -> str:
-    """Returns the full name of the scope that `name` opens here, with its slash.
+    """Returns the full name, with a slash, of a scope that is opened in the current one.
 
-    A name that ends with a slash is full already; an empty one leaves all scopes.
+    A name that ends with a slash is already a full name. An empty name leaves all scopes.
     """
     if not name or name.endswith("/"):
         return name
@@ -26,5 +26,5 @@ def full_scope_name(name: str) -> str:
 
 
 def variable_name(name: str | None) -> str:
-    """Returns the full name of a variable that is created here."""
+    """Returns the full name of a variable that is created in the current scope."""
     return full_scope_name("Variable" if name is None else name).removesuffix("/")

@@ -109,7 +109,7 @@ for sample in (off_zero(2, 3), off_zero(), off_zero(0, 2)):
     )
 for upper, slope in ((None, 0.0), (1.0, 0.0), (None, 0.3)):
     case(
-        "gate",
+        "relu_grad",
         [off_zero(2, 3), off_zero(2, 3)],
         f"up_to_{upper}_slope_{slope}",
         lambda g, s, *, upper, slope: g * np.where((s > 0) & (s < (upper or 9.0)), 1, slope),
@@ -144,8 +144,8 @@ binary("multiply", lambda a, b: a * b, off_zero, off_zero)
 binary("divide", lambda a, b: a * b**-1.0, off_zero, off_zero)
 binary("divide_no_nan", _no_nan, off_zero, off_zero)
 binary("guarded_multiply", lambda a, b: a * b, off_zero, off_zero)
-binary("tanh_back", lambda g, y: g * (1 - y**2), off_zero, from_to(-0.9, 0.9))
-binary("sigmoid_back", lambda g, y: g * (y - y**2), off_zero, from_to(0.1, 0.9))
+binary("tanh_grad", lambda g, y: g * (1 - y**2), off_zero, from_to(-0.9, 0.9))
+binary("sigmoid_grad", lambda g, y: g * (y - y**2), off_zero, from_to(0.1, 0.9))
 binary("guarded_divide", lambda a, b: a / b, off_zero, off_zero)
 binary("power", lambda a, b: np.exp(b * np.log(a)), from_to(0.3, 2), from_to(-2, 2))
 binary(
@@ -207,9 +207,9 @@ for label, shapes in {
     "scalars": ((), (), ()),
     "empty": ((0, 1), (2,), ()),
 }.items():
-    case("triple", [off_zero(*shape) for shape in shapes], label,
+    case("scaled_product", [off_zero(*shape) for shape in shapes], label,
          lambda a, b, c, *, scale: a * b * c * scale, attrs={"scale": -2})  # fmt: skip
-case("triple", [complexes(2), complexes(2), complexes(1)], "complex",
+case("scaled_product", [complexes(2), complexes(2), complexes(1)], "complex",
      lambda a, b, c, *, scale: a * b * c * scale, attrs={"scale": 3})  # fmt: skip
 
 case("mask", [between(-1, 1, 2, 3), booleans(2, 3)], "same", lambda x, k: x * k)

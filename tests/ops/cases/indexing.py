@@ -52,18 +52,24 @@ for label, indices, rest, size in [
     case("scatter_add", [values, indices], label, _scattered, attrs={"shape": (size, *rest)},
          dtypes=FLOATS + COMPLEXES + INTEGERS)  # fmt: skip
 
-case("offset", integers(0, 4, 3, 2), "rows",
+case("offset_indices", integers(0, 4, 3, 2), "rows",
      lambda i, *, size, axis: i + np.array([[0], [4], [8]]) + 0 * size * axis,
      attrs={"size": 4, "axis": 0})  # fmt: skip
-case("offset", integers(0, 4, 2, 3, dtype="int64"), "columns",
+case("offset_indices", integers(0, 4, 2, 3, dtype="int64"), "columns",
      lambda i, *, size, axis: i + np.array([0, 5, 10]) + 0 * size * axis,
      attrs={"size": 5, "axis": 1})  # fmt: skip
 
-case("from_front", integers(-3, 3, 2, 3), "either_sign", lambda i, *, size: i % size,
+case("wrap_indices", integers(-3, 3, 2, 3), "either_sign", lambda i, *, size: i % size,
      attrs={"size": 3})  # fmt: skip
-case("from_front", integers(-3, 3, 4), "within_bounds", lambda i, *, size, axis: i % size,  # noqa: ARG005
+case("wrap_indices", integers(-3, 3, 4), "within_bounds", lambda i, *, size, axis: i % size,  # noqa: ARG005
      attrs={"size": 3, "axis": 0})  # fmt: skip
-case("from_front", np.array(-1, "int64"), "scalar", lambda i, *, size: i % size, attrs={"size": 5})
+case(
+    "wrap_indices",
+    np.array(-1, "int64"),
+    "scalar",
+    lambda i, *, size: i % size,
+    attrs={"size": 5},
+)
 
 
 def _places(indices, batch_dims):

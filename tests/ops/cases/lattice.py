@@ -36,7 +36,7 @@ for reverse in (False, True):
     for label, shape in SHAPES.items():
         inputs = [between(0.1, 0.6, 3, *shape), between(-1, 1, *shape)]
         label += "_reverse" * reverse
-        case("spread", inputs, label, _spread, attrs={"reverse": reverse})
+        case("lattice_recurrence", inputs, label, _spread, attrs={"reverse": reverse})
 
 
 def _path_sums(x, penalty):
@@ -60,6 +60,6 @@ def _penalty(*shape):
     return penalty
 
 
-case("path_sums", [between(-2, 0, 4, 2, 3), _penalty(2, 3)], "rows", _path_sums)
-case("path_sums", [between(-2, 0, 5, 3), _penalty(3)], "one_row", _path_sums)
-case("path_sums", [between(-2, 0, 0, 2, 3), _penalty(2, 3)], "empty", _path_sums)
+case("path_log_sums", [between(-2, 0, 4, 2, 3), _penalty(2, 3)], "rows", _path_sums)
+case("path_log_sums", [between(-2, 0, 5, 3), _penalty(3)], "one_row", _path_sums)
+case("path_log_sums", [between(-2, 0, 0, 2, 3), _penalty(2, 3)], "empty", _path_sums)

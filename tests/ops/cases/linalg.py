@@ -145,15 +145,15 @@ for label, x in [
     ("batch", spread_out(2, 3, 2, of=complexes)),
 ]:  # fmt: skip
     case("pinv", [x, np.full(x.shape[:-2], 1e-10, x.dtype)], label, _pinv,
-         attrs={"cuts": False}, jax_rule=label == "batch")  # fmt: skip
+         attrs={"truncates": False}, jax_rule=label == "batch")  # fmt: skip
 rank_one = np.outer([1.0, 2.0, -1.0], [0.5, 2.0])
 case("pinv", [rank_one, np.array(0.3)], "of_small_rank", _within_rank, differences=False,
-     attrs={"cuts": True}, jax_rule=False)  # fmt: skip
+     attrs={"truncates": True}, jax_rule=False)  # fmt: skip
 for label, x in [
     ("tall", rank_one + 0.1 * off_zero(3, 2)), ("wide", rank_one.T + 0.1j * complexes(2, 3)),
 ]:  # fmt: skip
     case("pinv", [x, np.array(0.5, x.dtype)], f"cut_off_{label}", _within_rank,
-         attrs={"cuts": True}, jax_rule=False)  # fmt: skip
+         attrs={"truncates": True}, jax_rule=False)  # fmt: skip
 
 
 # Decompositions. The signs of vectors are those of LAPACK, which SciPy calls as well.

@@ -45,7 +45,7 @@ NUMBERS = FLOATS + COMPLEXES + INTEGERS
 for label, (shape, windows) in WINDOWS.items():
     x = between(-1, 1, *shape)
     case("take_patches", x, label, take, attrs={"windows": windows}, dtypes=NUMBERS)
-    case("put_patches", between(-1, 1, *take(x, windows=windows).shape), label, put,
+    case("sum_patches", between(-1, 1, *take(x, windows=windows).shape), label, put,
          attrs={"windows": windows, "space": shape[1:-1]}, dtypes=NUMBERS)  # fmt: skip
 case("take_patches", complexes(1, 3, 2), "complex", take,
      attrs={"windows": Windows((2,), (1,), ((1, 0),), (1,))})  # fmt: skip

@@ -28,14 +28,14 @@ def _results(x, windows, dtype):
     return np.zeros((len(x), *windows.positions(x.shape[1:-1]), x.shape[-1]), dtype)
 
 
-def max_pool_take(t, x, *, windows):
+def max_pool_gather(t, x, *, windows):
     y = _results(x, windows, t.dtype)
     for place, cell in _largest(x, windows):
         y[place] = t[place[0], *cell, place[-1]]
     return y
 
 
-def max_pool_put(g, x, *, windows):
+def max_pool_scatter(g, x, *, windows):
     y = np.zeros_like(x)
     for place, cell in _largest(x, windows):
         y[place[0], *cell, place[-1]] += g[place]
@@ -56,7 +56,7 @@ def average_pool(x, *, windows):
     return y
 
 
-def average_pool_put(g, *, windows, space):
+def average_pool_transpose(g, *, windows, space):
     y = np.zeros((len(g), *space, g.shape[-1]))
     for position, cells in _seen(space, windows).items():
         for cell in cells:
@@ -73,12 +73,12 @@ CALLS = {
 for label, (shape, windows) in CALLS.items():
     x, attrs = between(-1, 1, *shape), {"windows": windows}
     g = between(-1, 1, *_results(x, windows, x.dtype).shape)
-    case("max_pool", x, label, lambda x, *, windows: max_pool_take(x, x, windows=windows),
+    case("max_pool", x, label, lambda x, *, windows: max_pool_gather(x, x, windows=windows),
          attrs=attrs)  # fmt: skip
-    case("max_pool_put", [g, x], label, max_pool_put, attrs=attrs)
-    case("max_pool_take", [between(-1, 1, *shape), x], label, max_pool_take, attrs=attrs)
+    case("max_pool_scatter", [g, x], label, max_pool_scatter, attrs=attrs)
+    case("max_pool_gather", [between(-1, 1, *shape), x], label, max_pool_gather, attrs=attrs)
     case("average_pool", x, label, average_pool, attrs=attrs)
-    case("average_pool_put", g, label, average_pool_put,
+    case("average_pool_transpose", g, label, average_pool_transpose,
          attrs=attrs | {"space": shape[1:-1]})  # fmt: skip
 case("max_pool_index", between(-1, 1, 2, 4, 4, 2), "same", max_pool_index, dtypes=FLOATS,
      attrs={"windows": Windows((3, 2), (2, 1), ((0, 1), (0, 1)), (1, 1))})  # fmt: skip

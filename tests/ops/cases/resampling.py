@@ -10,10 +10,10 @@ from tests.ops.cases._table import COMPLEXES, FLOATS, case, complexes, integers,
 
 def _product(x, *, axis, weights):
     """By the matrix, written out entry by entry."""
-    matrix = np.zeros((len(weights.places), weights.size))
-    for i, row in enumerate(weights.places):
+    matrix = np.zeros((len(weights.indices), weights.size))
+    for i, row in enumerate(weights.indices):
         for k, place in enumerate(row):
-            matrix[i, place] += weights.shares[i, k]
+            matrix[i, place] += weights.factors[i, k]
     y = np.moveaxis(x, axis, -1) @ matrix.T
     return np.moveaxis(y, -1, axis).astype(x.dtype)
 

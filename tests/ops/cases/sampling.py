@@ -32,7 +32,7 @@ def _slope_by_series(a, x):
 for order in (0, 1):
     inputs = [np.array([[0.7], [2.0], [3.5]]), np.array([0.4, 1.7, 5.0])]
     # JAX cannot differentiate the zeta function.
-    case("gamma_sample_slope", inputs, str(order), _gamma_sample_slope, attrs={"order": order},
+    case("gamma_sample_derivative", inputs, str(order), _gamma_sample_slope, attrs={"order": order},
          jax_rule=False)  # fmt: skip
 
 

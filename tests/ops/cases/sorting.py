@@ -24,7 +24,7 @@ for label, x, k, dtype in [
     ("none", between(-1, 1, 2, 3), 0, "int32"),
     ("all", between(-1, 1, 2, 3), 3, "int32"),
 ]:
-    case("top_places", x, label, _places, attrs={"k": k, "dtype": np.dtype(dtype)},
+    case("top_k_indices", x, label, _places, attrs={"k": k, "dtype": np.dtype(dtype)},
          dtypes=() if "ties" in label else None)  # fmt: skip
 
 
@@ -61,7 +61,7 @@ case("bins", integers(-3, 4, 6), "integers", _bins, attrs=ATTRS)
 case("bins", np.array([-math.inf, math.inf]), "infinite", _bins, attrs=ATTRS, dtypes=FLOATS)
 
 
-def _insertion_places(sequence, values, *, side, dtype):
+def _search_sorted(sequence, values, *, side, dtype):
     before = np.less if side == "left" else np.less_equal
     return before(sequence, values[..., None]).sum(-1).astype(dtype)
 
@@ -69,12 +69,12 @@ def _insertion_places(sequence, values, *, side, dtype):
 ORDERED = np.sort(between(-1, 1, 5))
 for side in ("left", "right"):
     attrs = {"side": side, "dtype": np.dtype("int32")}
-    case("insertion_places", [ORDERED, between(-2, 2, 2, 3)], f"{side}-matrix", _insertion_places,
+    case("search_sorted", [ORDERED, between(-2, 2, 2, 3)], f"{side}-matrix", _search_sorted,
          attrs=attrs)  # fmt: skip
-    case("insertion_places", [np.array([1.0, 2.0, 2.0, 3.0]), np.array(2.0)], f"{side}-ties",
-         _insertion_places, attrs=attrs)  # fmt: skip
-    case("insertion_places", [ORDERED[:0], between(-2, 2, 2)], f"{side}-nowhere",
-         _insertion_places, attrs=attrs)  # fmt: skip
+    case("search_sorted", [np.array([1.0, 2.0, 2.0, 3.0]), np.array(2.0)], f"{side}-ties",
+         _search_sorted, attrs=attrs)  # fmt: skip
+    case("search_sorted", [ORDERED[:0], between(-2, 2, 2)], f"{side}-nowhere",
+         _search_sorted, attrs=attrs)  # fmt: skip
 
 
 def _is_in(x, elements):

@@ -72,7 +72,7 @@ def _complex_igamma(a, x):
 
 for order in (1, 2):  # x below a and above it, for which there are two formulas
     inputs = [between(1, 3, 2, 1), np.array([0.4, 0.9, 2.5, 5.0])]
-    case("igamma_slope", inputs, str(order), _differentiated, attrs={"order": order},
+    case("igamma_derivative", inputs, str(order), _differentiated, attrs={"order": order},
          jax_rule=False)  # fmt: skip
 
 

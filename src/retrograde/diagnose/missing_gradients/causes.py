@@ -60,7 +60,7 @@ _COMPARISONS = (
     "logical_not any all is_nan is_inf is_finite in_top_k"
 )
 _ROUNDING = "floor ceil round rint floor_divide truncate_divide bins"
-_INDICES = "argmax argmin argsort top_places max_pool_index"
+_INDICES = "argmax argmin argsort top_k_indices max_pool_index"
 
 _NON_DIFFERENTIABLE_FIXES = {
     _COMPARISONS: (

@@ -106,7 +106,7 @@ def _segment_extreme(primitive, worst, data, segment_ids, num_segments):
 
 def top_k(x, k, sorted=True):
     x = numeric(x)
-    indices = apply(sorting.top_places, (x,), {"k": to_int(k), "dtype": INT32})
+    indices = apply(sorting.top_k_indices, (x,), {"k": to_int(k), "dtype": INT32})
     return take_along_axis(x, indices, -1), indices
 
 

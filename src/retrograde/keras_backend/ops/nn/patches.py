@@ -41,7 +41,7 @@ def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
     height, width = windows.size
     shape = (batch, depth // (height * width), height, width, *windows.positions(space))
     y = transpose(reshape(x, shape=shape), perm=(0, 4, 5, 2, 3, 1))
-    y = apply(patches.put_patches, (y,), {"windows": windows, "space": space})
+    y = apply(patches.sum_patches, (y,), {"windows": windows, "space": space})
     return transpose(y, perm=(0, 3, 1, 2))
 
 

@@ -326,7 +326,7 @@ def diag(x, k=0):
         return diagonal(x, k)
     if x.ndim != 1:
         raise ValueError(f"diag: expected a vector or a matrix. Received: shape {shape_of(x)}.")
-    return matrices.on_diagonal(x, to_int(k))
+    return matrices.diagonal_matrix(x, to_int(k))
 
 
 def diagflat(x, k=0):

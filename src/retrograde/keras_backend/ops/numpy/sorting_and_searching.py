@@ -50,7 +50,7 @@ def take(x, indices, axis=None):
     if axis is None:
         x, axis = ravel(x), 0
     at = canonicalize_axis(axis, x.ndim, "take")
-    indices = indexing.from_front(_integer(indices), size=x._spec.shape[at])
+    indices = indexing.wrap_indices(_integer(indices), size=x._spec.shape[at])
     return indexing.gather(x, indices, axis=at)
 
 
@@ -63,7 +63,7 @@ def take_along_axis(x, indices, axis=None):
 
 def unravel_index(indices, shape):
     i, sizes = tensor(indices), to_ints(shape)
-    i = apply(indexing.from_front, (i,), {"size": math.prod(sizes)})
+    i = apply(indexing.wrap_indices, (i,), {"size": math.prod(sizes)})
     indices = []
     for n in reversed(sizes):
         n = Tensor(i._spec.dtype.type(n))
@@ -122,7 +122,7 @@ def searchsorted(sorted_sequence, values, side="left"):
             "`keras.ops.vectorized_map` to extend it to N-D sequences. Received: "
             f"sorted_sequence.shape={shape_of(sequence)}"
         )
-    return apply(sorting.insertion_places, (sequence, values), {"side": side, "dtype": INT32})
+    return apply(sorting.search_sorted, (sequence, values), {"side": side, "dtype": INT32})
 
 
 def digitize(x, bins):
