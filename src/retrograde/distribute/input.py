@@ -110,12 +110,12 @@ def distributed_dataset(strategy: Any, dataset: Any) -> Any:
                 "experimental_distribute_dataset: AutoShardPolicy.FILE needs a dataset that reads "
                 f"at least {workers} files, one for each worker. Use AutoShardPolicy.DATA."
             )
-    node = _nodes.Stream(
+    node = _nodes.Transform(
         dataset._node,
         lambda elements, _run: (share(element, workers, rank) for element in elements),
         "Distribute",
         spec=lambda: _with_unknown_rows(dataset.element_spec),
-        cardinality=_nodes.same_count,
+        cardinality=_nodes.preserve_count,
     )
     return DistributedDataset(node, dataset._options)
 
@@ -161,7 +161,7 @@ def distributed_dataset_from_function(strategy: Any, dataset_fn: Callable) -> An
     workers = strategy._input_context.num_input_pipelines
     if workers == 1 or not isinstance(dataset, BaseDataset):
         return dataset
-    node = _nodes.Stream(
+    node = _nodes.Transform(
         dataset._node,
         lambda elements, _run: _until_all_have_finished(elements, dataset),
         "Distribute",
