@@ -1,4 +1,4 @@
-"""What the tests of the namespaces share: tensors of any dtype, gradients by differences."""
+"""Helpers of the namespace tests: tensors of any dtype, numerical gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REAL_PART = {"complex64": "float32", "complex128": "float64"}
 
 
 def of_dtype(values: Any, dtype: str) -> tf.Tensor:
-    """`values` as a tensor of any dtype."""
+    """Converts `values` to a tensor of any dtype."""
     return tf.cast(tf.constant(values), dtype)
 
 
@@ -30,7 +30,7 @@ def float64(values: Any) -> tf.Tensor:
 
 
 def gradient(f: Callable, *inputs: Any, weights: Any = None) -> list:
-    """The gradients of `f(*inputs)` by all inputs, as arrays; `None` where none flows."""
+    """Returns the gradients of `f(*inputs)` with respect to all inputs; `None` if none flows."""
     xs = [x if isinstance(x, tf.Tensor) else tf.constant(x) for x in inputs]
     with tf.GradientTape() as tape:
         tape.watch(xs)
@@ -40,32 +40,34 @@ def gradient(f: Callable, *inputs: Any, weights: Any = None) -> list:
 
 
 def assert_gradients(f: Callable, *inputs: Any, step: float = 1e-6, rtol: float = 1e-7) -> None:
-    """The gradients of `f` in float64 agree with central differences along a random direction.
+    """Checks the gradients of `f` in float64 against central differences.
 
-    The result is weighed at random, so that a mistake cannot cancel out.
+    The differences are taken along a random direction, and the result has random weights, so that
+    errors cannot cancel.
     """
     rng = np.random.default_rng(3)
     arrays = [np.asarray(x, np.float64) for x in inputs]
     weights = rng.uniform(0.5, 1.5, f(*map(tf.constant, arrays)).shape)
     results = gradient(f, *arrays, weights=tf.constant(weights))
 
-    def weighed(*xs: np.ndarray) -> float:
+    def weighted_sum(*xs: np.ndarray) -> float:
         return float(np.sum(weights * f(*map(tf.constant, xs)).numpy()))
 
-    for place, (x, g) in enumerate(zip(arrays, results, strict=True)):
+    for index, (x, g) in enumerate(zip(arrays, results, strict=True)):
         assert g.dtype == np.float64
         assert g.shape == x.shape
         direction = rng.uniform(0.5, 1.5, x.shape)
-        ahead, behind = (
-            weighed(*arrays[:place], x + h * direction, *arrays[place + 1 :]) for h in (step, -step)
+        forward, backward = (
+            weighted_sum(*arrays[:index], x + h * direction, *arrays[index + 1 :])
+            for h in (step, -step)
         )
-        slope = (ahead - behind) / (2 * step)
-        np.testing.assert_allclose(np.sum(g * direction), slope, rtol=rtol, atol=1e-8)
+        difference = (forward - backward) / (2 * step)
+        np.testing.assert_allclose(np.sum(g * direction), difference, rtol=rtol, atol=1e-8)
 
 
 def assert_raises(call: Callable, error: type, message: str) -> None:
-    """`call` fails with just this class and this message."""
-    with pytest.raises(error) as caught:
+    """Checks that `call` raises exactly this class with this message."""
+    with pytest.raises(error) as raised:
         call()
-    assert type(caught.value) is error
-    assert str(caught.value) == message
+    assert type(raised.value) is error
+    assert str(raised.value) == message

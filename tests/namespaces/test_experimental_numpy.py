@@ -1,4 +1,4 @@
-"""tf.experimental.numpy: values, dtypes, gradients, mistakes, and tensors that behave as arrays."""
+"""tf.experimental.numpy: values, dtypes, gradients, errors and NumPy behavior of tensors."""
 
 import json
 import pathlib
@@ -16,13 +16,13 @@ from tests.namespaces.helpers import assert_gradients, assert_raises, float64, g
 tnp = tf.experimental.numpy
 DATA = pathlib.Path(__file__).parents[1] / "data"
 ANSWERS = json.loads((DATA / "numpy_answers.json").read_text())
-WITH_NUMPY_BEHAVIOR = json.loads((DATA / "numpy_behavior_answers.json").read_text())
+WITH_BEHAVIOR = json.loads((DATA / "numpy_behavior_answers.json").read_text())
 NAMES = json.loads((DATA / "numpy_signatures.json").read_text())
 
 
 @pytest.fixture
 def numpy_behavior():
-    """What is global otherwise, for one test only."""
+    """Enables NumPy behavior, which is global, for one test."""
     before = {kind: dict(vars(kind)) for kind in (tf.Tensor, tf.Variable)}
     tnp.experimental_enable_numpy_behavior()
     yield tnp.experimental_enable_numpy_behavior
@@ -36,23 +36,21 @@ def numpy_behavior():
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_matches_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
 
 
-@pytest.mark.parametrize("call", WITH_NUMPY_BEHAVIOR)
+@pytest.mark.parametrize("call", WITH_BEHAVIOR)
 @pytest.mark.usefixtures("numpy_behavior")
-def test_answer_with_numpy_behavior_is_that_of_tensorflow(call):
+def test_result_with_numpy_behavior_matches_tensorflow(call):
     actual = answer(call, tf)
 
-    assert same(actual, WITH_NUMPY_BEHAVIOR[call]), (
-        f"got {actual}, expected {WITH_NUMPY_BEHAVIOR[call]}"
-    )
+    assert same(actual, WITH_BEHAVIOR[call]), f"got {actual}, expected {WITH_BEHAVIOR[call]}"
 
 
-def test_the_names_are_those_of_tensorflow():
+def test_names_match_tensorflow():
     names = {name.removeprefix("tf.experimental.numpy.") for name in NAMES}
     ours = {*tnp.__all__} - {"random"} | {f"random.{name}" for name in tnp.random.__all__}
 
@@ -60,7 +58,7 @@ def test_the_names_are_those_of_tensorflow():
     assert all(hasattr(tnp, name) for name in tnp.__all__)
 
 
-def test_it_is_imported_when_it_is_used():
+def test_the_namespace_is_imported_lazily():
     program = (
         "import sys, retrograde; print('retrograde.experimental' in sys.modules); "
         "retrograde.experimental.numpy.pi; print('retrograde.experimental.numpy' in sys.modules)"
@@ -72,7 +70,7 @@ def test_it_is_imported_when_it_is_used():
     assert result.stdout.split() == ["False", "True"]
 
 
-def test_there_is_nothing_else_in_experimental():
+def test_public_names_of_experimental():
     assert_raises(
         lambda: tf.experimental.nothing,
         AttributeError,
@@ -80,7 +78,7 @@ def test_there_is_nothing_else_in_experimental():
     )
 
 
-# Where TensorFlow has a mistake, or fails
+# Functions with a bug in TensorFlow
 
 AS_NUMPY = {
     "rad2deg": lambda xp: xp.rad2deg([1.0]),
@@ -110,7 +108,7 @@ AS_NUMPY = {
 
 
 @pytest.mark.parametrize("name", AS_NUMPY)
-def test_where_tensorflow_has_none_the_answer_is_that_of_numpy(name):
+def test_functions_that_fail_in_tensorflow_match_numpy(name):
     actual, expected = AS_NUMPY[name](tnp).numpy(), AS_NUMPY[name](np)
 
     assert actual.dtype == expected.dtype
@@ -161,12 +159,12 @@ def test_gradients(f, inputs):
     assert_gradients(f, *inputs, rtol=1e-6)
 
 
-def test_equal_numbers_share_the_gradient_of_logaddexp():
+def test_logaddexp_shares_the_gradient_in_a_tie():
     g1, g2 = gradient(tnp.logaddexp, [1.0], [1.0])
     assert [g1.tolist(), g2.tolist()] == [[0.5], [0.5]]
 
 
-def test_infinities_do_not_spoil_logaddexp():
+def test_logaddexp_of_infinities():
     assert tnp.logaddexp(-np.inf, [-np.inf, 1.0, np.inf]).numpy().tolist() == [-np.inf, 1, np.inf]
 
 
@@ -183,7 +181,7 @@ def test_derivatives_of_sinc_at_zero():
     np.testing.assert_allclose(outer.gradient(first, x).numpy(), -(np.pi**2) / 3, rtol=1e-14)
 
 
-def test_the_slope_of_cbrt_at_zero_is_infinite():
+def test_derivative_of_cbrt_at_zero_is_infinite():
     assert gradient(tnp.cbrt, [0.0])[0].tolist() == [np.inf]
 
 
@@ -202,7 +200,7 @@ IDENTITIES = {
 
 
 @pytest.mark.parametrize("name", IDENTITIES)
-def test_what_comes_out_of_a_variable_is_not_the_variable(name):
+def test_results_of_a_variable_are_new_tensors(name):
     v = tf.Variable([1.0, 2.0])
     with tf.GradientTape(persistent=True) as tape:
         x = IDENTITIES[name](v)
@@ -213,7 +211,7 @@ def test_what_comes_out_of_a_variable_is_not_the_variable(name):
     assert x.numpy().tolist() == [1.0, 2.0]
 
 
-def test_a_jacobian_and_a_map_go_through():
+def test_jacobian_and_vectorized_map():
     x = float64([0.5, 1.5])
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -237,16 +235,16 @@ def test_random_numbers_have_their_shape_range_and_dtype():
     assert tnp.random.random(3).shape == tnp.random.standard_normal(3).shape == (3,)
 
 
-def test_the_seed_is_that_of_tf_random():
+def test_seed_sets_the_seed_of_tf_random():
     tnp.random.seed(5)
     first = tnp.random.rand(3).numpy()
     tf.random.set_seed(5)
     assert tnp.random.rand(3).numpy().tolist() == first.tolist()
 
 
-# Mistakes
+# Errors
 
-MISTAKES = [
+ERRORS = [
     (
         lambda: tnp.add(tf.constant(1, tf.bfloat16), tf.constant(1)),
         TypeError,
@@ -501,13 +499,13 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"), MISTAKES, ids=[message[:40] for *_, message in MISTAKES]
+    ("call", "error", "message"), ERRORS, ids=[message[:40] for *_, message in ERRORS]
 )
-def test_mistakes_are_explained(call, error, message):
+def test_errors(call, error, message):
     assert_raises(call, error, message)
 
 
-# NumPy's behaviour of tensors
+# NumPy behavior of tensors
 
 
 def test_without_numpy_behavior_operators_are_strict():
@@ -535,7 +533,7 @@ def test_python_floats_can_count_as_float32(numpy_behavior):
 
 
 @pytest.mark.usefixtures("numpy_behavior")
-def test_operators_still_leave_other_kinds_of_tensors_to_themselves():
+def test_operators_still_dispatch_to_composite_tensors():
     ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
 
     assert (tf.constant(2.0) * ragged).to_list() == [[2.0], [4.0, 6.0]]
@@ -543,7 +541,7 @@ def test_operators_still_leave_other_kinds_of_tensors_to_themselves():
 
 
 @pytest.mark.usefixtures("numpy_behavior")
-def test_messages_of_numpy_behavior():
+def test_errors_of_numpy_behavior():
     x = tf.constant([[1, 2]])
     assert_raises(
         lambda: x.reshape(2, foo=1), ValueError, "reshape: the argument `foo` is not supported."

@@ -35,7 +35,7 @@ COMPLEX = np.array([[1 + 1j, 2], [3, 4 - 2j]])
         ({"a_is_sparse": True, "b_is_sparse": True}, lambda a, b: a @ b),
     ],
 )
-def test_products_of_turned_matrices(flags, reference):
+def test_products_of_transposed_matrices(flags, reference):
     b = COMPLEX * 1j + 2
 
     np.testing.assert_allclose(
@@ -50,7 +50,7 @@ def test_products_of_turned_matrices(flags, reference):
         ((2, 0), (0, 3)), ((0, 2), (2, 3)),
     ],
 )  # fmt: skip
-def test_products_of_many_matrices(a, b):
+def test_products_of_batches_of_matrices(a, b):
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=a), rng.normal(size=b)
 
@@ -64,7 +64,7 @@ def test_products_keep_the_dtype(dtype):
     assert (y.dtype, y.numpy().tolist()) == (dtype, [[11]])
 
 
-def test_products_of_bytes_in_wider_integers():
+def test_products_of_int8_in_wider_integers():
     y = tf.linalg.matmul(
         of_dtype([[100, 100]], "uint8"), of_dtype([[3], [4]], "int8"), output_type=tf.int32
     )
@@ -117,7 +117,7 @@ def test_cross():
     assert tf.linalg.cross([1, 2, 3], [3, 2, 1]).numpy().tolist() == [-4, 8, -4]
 
 
-def test_the_gradient_of_the_cross_product_of_two_vectors_is_whole():
+def test_gradient_of_the_cross_product_is_dense():
     v = tf.Variable([1.0, 2.0, 3.0])
     with tf.GradientTape() as tape:
         y = tf.linalg.cross(v, [1.0, 0.0, 0.0])
@@ -135,12 +135,12 @@ def test_gradients_of_products(flags):
 
 
 @pytest.mark.parametrize("flags", [{"transpose_b": True}, {"adjoint_b": True}])
-def test_gradients_of_products_by_the_second_factor(flags):
+def test_gradients_of_products_with_respect_to_the_second_factor(flags):
     assert_gradients(lambda a, b: tf.linalg.matmul(a, b, **flags), A, B)
 
 
 def test_gradients_of_complex_products():
-    """The gradient of a by sum(g * (a @ b)) is g @ b^H."""
+    """The gradient of sum(g * (a @ b)) with respect to a is g @ b^H."""
     g = COMPLEX * 2j
 
     by_a, by_b = gradient(tf.linalg.matmul, COMPLEX, COMPLEX + 1, weights=tf.constant(g))
@@ -204,7 +204,7 @@ def test_several_diagonals(align, rows):
 
 
 @pytest.mark.parametrize(("align", "rows"), BANDS)
-def test_several_diagonals_are_put_back(align, rows):
+def test_diag_inverts_diag_part_for_several_diagonals(align, rows):
     band = [[1, 2, 3, 0], [5, 6, 7, 8], [0, 10, 11, 12]]
     size = {"num_rows": 3, "num_cols": 4}
 
@@ -228,7 +228,7 @@ def test_several_diagonals_are_put_back(align, rows):
         ({"padding_value": 9}, [[1, 9], [9, 2]]),
     ],
 )
-def test_one_diagonal_is_put_back(options, expected):
+def test_diag_with_one_diagonal(options, expected):
     assert tf.linalg.diag([1, 2], **options).numpy().tolist() == expected
     batch = tf.linalg.diag(tf.Variable([[1, 2], [1, 2]]), **options)
     assert batch.numpy().tolist() == [expected, expected]
@@ -332,7 +332,7 @@ def test_norms_of_complex_numbers():
 
 
 @pytest.mark.parametrize("dtype", INEXACT)
-def test_what_is_normalized_keeps_its_dtype(dtype):
+def test_normalize_keeps_the_dtype(dtype):
     unit, length = tf.linalg.normalize(of_dtype([3, 4], dtype))
 
     assert unit.dtype == length.dtype == dtype
@@ -358,12 +358,12 @@ def test_gradients_of_norms_of_matrices(ord):
     assert_gradients(lambda x: tf.linalg.norm(x, ord, (0, 1)), [[0.2, -1.0], [3.0, 0.5]])
 
 
-def test_gradients_of_what_is_normalized():
+def test_gradients_of_normalize():
     assert_gradients(lambda x: tf.linalg.normalize(x)[0], [0.2, 1.0, 3.0])
     assert_gradients(lambda x, y: tf.linalg.global_norm([x, y]), [0.2, 1.0], [3.0])
 
 
-def test_the_gradient_of_the_norm_of_nothing_is_nan():
+def test_gradient_of_the_norm_of_zeros_is_nan():
     (g,) = gradient(tf.linalg.norm, [0.0, 0.0])
 
     assert np.isnan(g).all()
@@ -372,7 +372,7 @@ def test_the_gradient_of_the_norm_of_nothing_is_nan():
 # Errors
 
 
-def test_products_that_do_not_fit():
+def test_incompatible_factors():
     with pytest.raises(InvalidArgumentError, match="the inner dimensions differ, 3 and 2"):
         tf.linalg.matmul(A, A)
     with pytest.raises(InvalidArgumentError, match="Expected at least 2 axes each"):
@@ -388,7 +388,7 @@ def test_products_that_do_not_fit():
 
 
 @pytest.mark.parametrize("which", ["a", "b"])
-def test_a_matrix_is_turned_once(which):
+def test_transpose_and_adjoint_are_exclusive(which):
     assert_raises(
         lambda: tf.linalg.matmul(A, A, **{f"transpose_{which}": True, f"adjoint_{which}": True}),
         ValueError,
@@ -396,7 +396,7 @@ def test_a_matrix_is_turned_once(which):
     )
 
 
-def test_a_vector_has_an_axis():
+def test_matvec_requires_a_vector():
     assert_raises(
         lambda: tf.linalg.matvec(A, 1.0),
         InvalidArgumentError,
@@ -433,11 +433,11 @@ def test_a_vector_has_an_axis():
         ),
     ],
 )
-def test_axes_that_do_not_fit(axes, error, message):
+def test_incompatible_axes_of_tensordot(axes, error, message):
     assert_raises(lambda: tf.linalg.tensordot(A, B, axes), error, f"tensordot: {message}")
 
 
-def test_vectors_that_have_no_vector_product():
+def test_errors_of_the_cross_product():
     assert_raises(
         lambda: tf.linalg.cross([1.0, 0.0], [0.0, 1.0]),
         FailedPreconditionError,
@@ -450,7 +450,7 @@ def test_vectors_that_have_no_vector_product():
     )
 
 
-def test_what_is_no_matrix():
+def test_functions_that_require_matrices():
     assert_raises(
         lambda: tf.linalg.matrix_transpose([1.0]),
         ValueError,
@@ -466,7 +466,7 @@ def test_what_is_no_matrix():
         tf.linalg.trace([1.0])
 
 
-def test_diagonals_that_are_not_there():
+def test_diagonals_out_of_range():
     assert_raises(
         lambda: tf.linalg.diag_part(A, k=3),
         InvalidArgumentError,
@@ -486,7 +486,7 @@ def test_diagonals_that_are_not_there():
     )
 
 
-def test_diagonals_that_do_not_fit():
+def test_incompatible_diagonals():
     assert_raises(
         lambda: tf.linalg.diag([1.0, 2.0], num_rows=1),
         InvalidArgumentError,
@@ -527,12 +527,12 @@ def test_bands_wider_than_the_matrix():
 
 
 @pytest.mark.parametrize("ord", [-1, 0, "fro", "nuc", -np.inf])
-def test_orders_that_are_no_norms_of_vectors(ord):
+def test_unsupported_orders_of_vector_norms(ord):
     message = f"norm: 'ord' must be a supported vector norm, got {ord}"
     assert_raises(lambda: tf.linalg.norm(A, ord), ValueError, message)
 
 
-def test_orders_that_are_no_norms_of_matrices():
+def test_unsupported_orders_of_matrix_norms():
     assert_raises(
         lambda: tf.linalg.norm(A, 3, (0, 1)),
         ValueError,

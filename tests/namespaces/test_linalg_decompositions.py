@@ -1,4 +1,4 @@
-"""tf.linalg: decompositions, determinants, functions of matrices."""
+"""tf.linalg: decompositions, determinants, matrix functions."""
 
 import numpy as np
 import pytest
@@ -38,22 +38,24 @@ def real_dtype(dtype):
 
 
 def assert_complex_gradient(f, x, rtol=1e-6):
-    """The gradient of a real `f` of complex matrices agrees with differences in two directions."""
+    """Checks the gradient of a real `f` of complex matrices against differences."""
     (g,) = gradient(f, x)
     step, rng = 1e-6, np.random.default_rng(5)
     for turn in (1, 1j):
         d = rng.normal(size=x.shape) * turn
-        ahead, behind = (float(f(tf.constant(x + h * d))) for h in (step, -step))
-        slope = (ahead - behind) / (2 * step)
-        np.testing.assert_allclose(np.sum(np.real(np.conj(g) * d)), slope, rtol=rtol, atol=1e-7)
+        forward, backward = (float(f(tf.constant(x + h * d))) for h in (step, -step))
+        difference = (forward - backward) / (2 * step)
+        np.testing.assert_allclose(
+            np.sum(np.real(np.conj(g) * d)), difference, rtol=rtol, atol=1e-7
+        )
 
 
-# What decompositions are
+# Properties of decompositions
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_cholesky_is_a_lower_triangle_whose_square_is_the_matrix(shape, dtype):
+def test_cholesky_factor_is_lower_triangular_and_reconstructs_the_matrix(shape, dtype):
     x = definite(shape, dtype)
 
     y = tf.linalg.cholesky(x).numpy()
@@ -65,7 +67,7 @@ def test_cholesky_is_a_lower_triangle_whose_square_is_the_matrix(shape, dtype):
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", RECTANGLES)
-def test_qr_is_orthonormal_times_upper_triangle(shape, dtype, full):
+def test_qr_factors_are_orthonormal_and_upper_triangular(shape, dtype, full):
     x = random(shape, dtype)
     rows, columns = shape[-2:]
     size = rows if full else min(rows, columns)
@@ -81,7 +83,7 @@ def test_qr_is_orthonormal_times_upper_triangle(shape, dtype, full):
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", RECTANGLES)
-def test_svd_is_a_diagonal_between_orthonormal_columns(shape, dtype, full):
+def test_svd_reconstructs_the_matrix_with_orthonormal_vectors(shape, dtype, full):
     x = random(shape, dtype)
     k = min(shape[-2:])
 
@@ -101,14 +103,14 @@ def test_svd_is_a_diagonal_between_orthonormal_columns(shape, dtype, full):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_eigh_reads_the_lower_triangle(shape, dtype):
     x = definite(shape, dtype)
-    marred = np.tril(x) + np.triu(np.full(shape, np.nan, real_dtype(dtype)), 1)
+    corrupted = np.tril(x) + np.triu(np.full(shape, np.nan, real_dtype(dtype)), 1)
 
-    e, v = (part.numpy() for part in tf.linalg.eigh(marred))
+    e, v = (part.numpy() for part in tf.linalg.eigh(corrupted))
 
     close((v * e[..., None, :]) @ np.conj(v.mT), x)
     assert e.dtype == dtype
     assert (np.diff(e.real) >= 0).all()
-    close(tf.linalg.eigvalsh(marred).numpy(), e)
+    close(tf.linalg.eigvalsh(corrupted).numpy(), e)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -126,7 +128,7 @@ def test_eig_is_complex(shape, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_lu_is_two_triangles_and_an_order(shape, dtype):
+def test_lu_reconstructs_the_matrix(shape, dtype):
     x = random(shape, dtype)
 
     lu, p = tf.linalg.lu(x)
@@ -139,7 +141,7 @@ def test_lu_is_two_triangles_and_an_order(shape, dtype):
     close(tf.linalg.lu_matrix_inverse(lu, p).numpy() @ x, np.eye(shape[-1], dtype=dtype) + 0 * x)
 
 
-def test_the_determinant_of_what_is_not_a_number_is_none():
+def test_determinant_of_nan_is_nan():
     for place in np.ndindex(2, 2):
         x = np.array([[1.0, 2.0], [3.0, 4.0]])
         x[place] = np.nan
@@ -148,7 +150,7 @@ def test_the_determinant_of_what_is_not_a_number_is_none():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_determinants_agree_with_each_other(shape, dtype):
+def test_det_slogdet_and_logdet_agree(shape, dtype):
     x = random(shape, dtype)
 
     sign, size = tf.linalg.slogdet(x)
@@ -161,7 +163,7 @@ def test_determinants_agree_with_each_other(shape, dtype):
     close(tf.linalg.logdet(positive).numpy(), expected)
 
 
-# Gradients where values repeat, vectors are free, or matrices are singular
+# Gradients with repeated values, arbitrary vectors or singular matrices
 
 
 def test_the_determinant_of_a_singular_matrix_has_a_gradient():
@@ -187,8 +189,8 @@ def projector(x):
 WEIGHTS = random((5, 5), "complex128", 9)
 
 
-def weighed(y):
-    """A real number out of a matrix, in which no element counts as another."""
+def weighted_sum(y):
+    """Returns a real number that weights every element of a matrix differently."""
     n, m = y.shape
     return tf.reduce_sum(tf.math.real(y * WEIGHTS[:n, :m]))
 
@@ -196,16 +198,16 @@ def weighed(y):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: weighed(projector(tf.linalg.svd(x, full_matrices=True)[1][:, 2:])),
-        lambda x: weighed(projector(tf.linalg.svd(x, full_matrices=True)[2][:, 2:])),
-        lambda x: weighed(projector(tf.linalg.qr(x, full_matrices=True).q[:, 2:])),
-        lambda x: weighed(projector(tf.linalg.svd(x)[1][:, :1])),
-        lambda x: weighed(projector(tf.linalg.svd(x)[2][:, :1])),
-        lambda x: weighed(tf.linalg.qr(x).r),
-        lambda x: weighed(tf.linalg.qr(x).q),
-        lambda x: weighed(tf.linalg.pinv(x)),
-        lambda x: weighed(tf.linalg.lstsq(x, tf.ones([x.shape[0], 1], x.dtype), 0.5)),
-        lambda x: weighed(tf.linalg.lstsq(x, tf.ones([x.shape[0], 1], x.dtype), fast=False)),
+        lambda x: weighted_sum(projector(tf.linalg.svd(x, full_matrices=True)[1][:, 2:])),
+        lambda x: weighted_sum(projector(tf.linalg.svd(x, full_matrices=True)[2][:, 2:])),
+        lambda x: weighted_sum(projector(tf.linalg.qr(x, full_matrices=True).q[:, 2:])),
+        lambda x: weighted_sum(projector(tf.linalg.svd(x)[1][:, :1])),
+        lambda x: weighted_sum(projector(tf.linalg.svd(x)[2][:, :1])),
+        lambda x: weighted_sum(tf.linalg.qr(x).r),
+        lambda x: weighted_sum(tf.linalg.qr(x).q),
+        lambda x: weighted_sum(tf.linalg.pinv(x)),
+        lambda x: weighted_sum(tf.linalg.lstsq(x, tf.ones([x.shape[0], 1], x.dtype), 0.5)),
+        lambda x: weighted_sum(tf.linalg.lstsq(x, tf.ones([x.shape[0], 1], x.dtype), fast=False)),
         lambda x: tf.reduce_sum(tf.linalg.svd(x, compute_uv=False) * [1.0, 2.0]),
     ],
 )
@@ -217,21 +219,21 @@ def test_gradients_of_complex_rectangles(f, shape):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: weighed(tf.linalg.inv(x)),
+        lambda x: weighted_sum(tf.linalg.inv(x)),
         lambda x: tf.math.real(tf.linalg.det(x) * (1 - 2j)),
         lambda x: tf.math.imag(tf.linalg.slogdet(x)[0]),
         lambda x: tf.math.real(tf.linalg.slogdet(x)[1]),
-        lambda x: weighed(tf.linalg.lu(x).lu),
-        lambda x: weighed(tf.linalg.expm(x)),
-        lambda x: weighed(tf.linalg.sqrtm(x)),
-        lambda x: weighed(tf.linalg.logm(x)),
-        lambda x: weighed(tf.linalg.cholesky(tf.matmul(x, x, adjoint_b=True))),
+        lambda x: weighted_sum(tf.linalg.lu(x).lu),
+        lambda x: weighted_sum(tf.linalg.expm(x)),
+        lambda x: weighted_sum(tf.linalg.sqrtm(x)),
+        lambda x: weighted_sum(tf.linalg.logm(x)),
+        lambda x: weighted_sum(tf.linalg.cholesky(tf.matmul(x, x, adjoint_b=True))),
         lambda x: tf.linalg.logdet(tf.matmul(x, x, adjoint_b=True)),
-        lambda x: weighed(projector(tf.linalg.eigh(x)[1][:, :1])),
+        lambda x: weighted_sum(projector(tf.linalg.eigh(x)[1][:, :1])),
         lambda x: tf.reduce_sum(tf.abs(tf.linalg.eig(x)[1]) ** 4),
-        lambda x: weighed(tf.linalg.triangular_solve(x, x, lower=False, adjoint=True)),
-        lambda x: weighed(tf.linalg.tridiagonal_solve(x, x)),
-        lambda x: weighed(tf.einsum("ij,jk,lk->il", x, x, tf.math.conj(x))),
+        lambda x: weighted_sum(tf.linalg.triangular_solve(x, x, lower=False, adjoint=True)),
+        lambda x: weighted_sum(tf.linalg.tridiagonal_solve(x, x)),
+        lambda x: weighted_sum(tf.einsum("ij,jk,lk->il", x, x, tf.math.conj(x))),
         lambda x: tf.reduce_sum(tf.math.real(tf.linalg.eigvals(x) ** 3)),
     ],
 )
@@ -239,16 +241,19 @@ def test_gradients_of_complex_squares(f):
     assert_complex_gradient(f, random((3, 3), "complex128", 4) + 4 * np.eye(3))
 
 
-def test_a_function_of_a_matrix_by_its_eigenvectors():
-    """What `expm` is, by way of `eig`: gradients of values and vectors together."""
+def test_expm_from_eigenvectors():
+    """Computes `expm` by way of `eig`, with gradients of values and vectors together."""
 
     def by_eig(x):
         e, v = tf.linalg.eig(x)
-        return weighed(tf.matmul(v * tf.exp(e), tf.linalg.inv(v)))
+        return weighted_sum(tf.matmul(v * tf.exp(e), tf.linalg.inv(v)))
 
     x = random((3, 3), "complex128", 4)
 
-    (actual,), (expected,) = gradient(by_eig, x), gradient(lambda x: weighed(tf.linalg.expm(x)), x)
+    (actual,), (expected,) = (
+        gradient(by_eig, x),
+        gradient(lambda x: weighted_sum(tf.linalg.expm(x)), x),
+    )
 
     np.testing.assert_allclose(actual, expected, rtol=1e-10)
 
@@ -292,17 +297,17 @@ def test_second_derivatives(f):
     check_gradients(f, [tf.constant(x)], order=2)
 
 
-def test_a_hermitian_gradient_of_cholesky_in_directions_that_are_hermitian():
+def test_cholesky_gradient_is_hermitian():
     x, d = definite((3, 3), seed=1), random((3, 3), seed=2)
     d = d + d.T
 
-    (g,) = gradient(lambda x: weighed(tf.cast(tf.linalg.cholesky(x), tf.complex128)), x)
+    (g,) = gradient(lambda x: weighted_sum(tf.cast(tf.linalg.cholesky(x), tf.complex128)), x)
 
-    ahead, behind = (
-        float(weighed(tf.linalg.cholesky(tf.constant(x + h * d, tf.complex128))))
+    forward, backward = (
+        float(weighted_sum(tf.linalg.cholesky(tf.constant(x + h * d, tf.complex128))))
         for h in (1e-6, -1e-6)
     )
-    np.testing.assert_allclose(np.sum(g * d), (ahead - behind) / 2e-6, rtol=1e-7)
+    np.testing.assert_allclose(np.sum(g * d), (forward - backward) / 2e-6, rtol=1e-7)
     np.testing.assert_array_equal(g, g.T)
 
 
@@ -318,7 +323,7 @@ def test_jacobians_go_through_batch_rules():
         np.testing.assert_allclose(whole, one_by_one, rtol=1e-12, atol=1e-14)
 
 
-# Matrices for which there is no answer
+# Matrices without a result
 
 
 def test_matrices_that_are_not_positive_definite_give_nan():
@@ -350,7 +355,7 @@ def test_exponentials_of_large_and_of_not_finite_matrices():
     assert np.isnan(y[2]).all()
 
 
-def test_the_gradient_of_the_exponential_does_not_mind_the_size_of_the_cotangent():
+def test_gradient_of_expm_is_accurate_for_cotangents_of_any_magnitude():
     x, g = random((3, 3)), random((3, 3), seed=1)
 
     small, large = (
@@ -409,11 +414,11 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         ),
     ],
 )
-def test_mistakes_are_explained(call, message):
+def test_errors(call, message):
     assert_raises(call, InvalidArgumentError, message)
 
 
-def test_rank_and_pseudo_inverse_are_for_matrices_of_floats():
+def test_matrix_rank_and_pinv_require_floats():
     for f, name in ((tf.linalg.pinv, "pinv"), (tf.linalg.matrix_rank, "matrix_rank")):
         assert_raises(
             lambda f=f: f([[1]]),

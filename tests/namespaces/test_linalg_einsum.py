@@ -1,4 +1,4 @@
-"""tf.einsum: what it computes, in which order, and what it says about mistakes."""
+"""tf.einsum: values, the order of contraction and errors."""
 
 import itertools
 
@@ -15,7 +15,7 @@ SIZES = {"a": 2, "b": 3, "c": 1, "d": 4, "e": 2}
 
 
 def random_equation(seed):
-    """An equation with one to four inputs, repeated labels and all, and what to feed it."""
+    """Returns a random equation with one to four inputs, with repeated labels, and its inputs."""
     rng = np.random.default_rng(seed)
     terms = [
         "".join(rng.choice(list(SIZES), rng.integers(0, 4))) for _ in range(rng.integers(1, 5))
@@ -66,7 +66,7 @@ def test_ellipses_and_implicit_results_agree_with_numpy(equation, shapes):
 
 
 @pytest.mark.parametrize("dtype", NUMERIC)
-def test_dtypes_stay_what_they_are(dtype):
+def test_dtypes_are_preserved(dtype):
     x = of_dtype([[1, 2], [3, 4]], dtype)
 
     y = tf.einsum("ij,jk->ik", x, x)
@@ -82,7 +82,7 @@ def test_numbers_and_lists_take_the_dtype_of_tensors():
     assert tf.einsum(",i->i", 2, x).dtype == tf.float64
 
 
-def test_an_input_that_is_left_alone_is_another_tensor():
+def test_a_trivial_equation_returns_a_new_tensor():
     x = tf.Variable([[1.0, 2.0]])
 
     y = tf.einsum("ij->ij", x)
@@ -102,22 +102,22 @@ def test_an_input_that_is_left_alone_is_another_tensor():
         ("ij,ij->ij", ((2, 3), (2, 3)), ["multiply"]),
     ],
 )
-def test_a_product_is_one_matrix_product(equation, shapes, expected):
-    """Nothing is moved that need not be; a reshape of what lies in order makes no copy."""
+def test_a_contraction_is_one_matrix_product(equation, shapes, expected):
+    """Checks that no needless transposes are made; reshapes do not copy."""
     names = []
 
-    class Listener(GradientTape):
+    class Observer(GradientTape):
         def record(self, primitive, inputs, attrs, y):
             names.append(primitive.name)
             super().record(primitive, inputs, attrs, y)
 
-    with Listener():
+    with Observer():
         tf.einsum(equation, *(tf.ones(shape) for shape in shapes))
 
     assert names == expected
 
 
-def test_many_inputs_are_multiplied_where_the_least_work_is():
+def test_several_inputs_are_contracted_in_the_cheapest_order():
     sizes = {"i": 100, "j": 2, "k": 100, "l": 2}
 
     first, _ = _contraction_order([("i", "j"), ("j", "k"), ("k", "l")], ("i", "l"), sizes, "greedy")
@@ -126,7 +126,7 @@ def test_many_inputs_are_multiplied_where_the_least_work_is():
 
 
 @pytest.mark.parametrize("optimize", ["greedy", "optimal", "auto", "branch-2", True])
-def test_the_result_does_not_depend_on_how_the_order_is_found(optimize):
+def test_the_result_does_not_depend_on_optimize(optimize):
     rng = np.random.default_rng(2)
     arrays = [rng.normal(size=(3, 3)) for _ in range(4)]
 
@@ -135,7 +135,7 @@ def test_the_result_does_not_depend_on_how_the_order_is_found(optimize):
     np.testing.assert_allclose(y.numpy(), np.linalg.multi_dot(arrays), rtol=1e-12)
 
 
-def test_every_order_of_three_inputs_gives_the_same():
+def test_every_order_of_three_inputs_gives_the_same_result():
     rng = np.random.default_rng(3)
     arrays = dict(zip("xyz", (rng.normal(size=s) for s in ((2, 3), (3, 4), (4, 2))), strict=True))
     terms = {"x": "ij", "y": "jk", "z": "kl"}
@@ -210,11 +210,11 @@ FORM = (
         ),
     ],
 )
-def test_mistakes_are_explained(equation, inputs, error, message):
+def test_errors(equation, inputs, error, message):
     assert_raises(lambda: tf.einsum(equation, *inputs), error, message)
 
 
-def test_unknown_options_are_refused():
+def test_unknown_options_raise():
     assert_raises(
         lambda: tf.einsum("i->", X[0], force=2, speed=1),
         TypeError,

@@ -1,4 +1,4 @@
-"""tf.linalg: linear equations, least squares, banded matrices, and norms by singular values."""
+"""tf.linalg: linear equations, least squares, banded matrices, norms."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def random(*shape, dtype="float64", seed=0):
     return x.astype(dtype)
 
 
-def well(*shape, dtype="float64", seed=0):
+def well_conditioned(*shape, dtype="float64", seed=0):
     return random(*shape, dtype=dtype, seed=seed) + 3 * np.eye(shape[-1], dtype=dtype)
 
 
@@ -34,8 +34,8 @@ def close(actual, expected):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3), (0,)])
-def test_solutions_solve(batch, dtype):
-    a, b = well(*batch, 3, 3, dtype=dtype), random(*batch, 3, 2, dtype=dtype)
+def test_solve_satisfies_the_equations(batch, dtype):
+    a, b = well_conditioned(*batch, 3, 3, dtype=dtype), random(*batch, 3, 2, dtype=dtype)
 
     close(a @ tf.linalg.solve(a, b).numpy() + tf.zeros_like(b), b)
     close(np.conj(a.mT) @ tf.linalg.solve(a, b, adjoint=True).numpy() + tf.zeros_like(b), b)
@@ -49,10 +49,11 @@ def test_solutions_solve(batch, dtype):
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("of_a", "of_b"), [((), ()), ((2,), ()), ((), (2, 3)), ((3, 1), (2,)), ((7,), (7,)), ((0,), ())]
+    ("shape_a", "shape_b"),
+    [((), ()), ((2,), ()), ((), (2, 3)), ((3, 1), (2,)), ((7,), (7,)), ((0,), ())],
 )
-def test_triangles_are_solved_for_any_batch(of_a, of_b, dtype, lower, adjoint):
-    a, b = well(*of_a, 3, 3, dtype=dtype), random(*of_b, 3, 2, dtype=dtype)
+def test_triangular_solve_broadcasts_batches(shape_a, shape_b, dtype, lower, adjoint):
+    a, b = well_conditioned(*shape_a, 3, 3, dtype=dtype), random(*shape_b, 3, 2, dtype=dtype)
     triangle = np.tril(a) if lower else np.triu(a)
     triangle = np.conj(triangle.mT) if adjoint else triangle
 
@@ -65,8 +66,8 @@ def test_triangles_are_solved_for_any_batch(of_a, of_b, dtype, lower, adjoint):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_triangles_are_read_in_any_layout(order):
-    a, b = np.asarray(well(4, 4), order=order), np.asarray(random(4, 3), order=order)
+def test_triangular_solve_accepts_any_memory_layout(order):
+    a, b = np.asarray(well_conditioned(4, 4), order=order), np.asarray(random(4, 3), order=order)
 
     close(tf.linalg.triangular_solve(a, b), scipy.linalg.solve_triangular(a, b, lower=True))
 
@@ -78,8 +79,8 @@ def test_a_zero_on_the_diagonal_gives_no_finite_solution():
         np.testing.assert_array_equal(y[..., 0], [[np.inf, -np.inf]] * count)
 
 
-def test_cholesky_factors_solve_for_any_batch():
-    a = well(2, 3, 3)
+def test_cholesky_solve_broadcasts_batches():
+    a = well_conditioned(2, 3, 3)
     positive = a @ a.mT
     b = random(4, 1, 3, 2)
 
@@ -88,8 +89,8 @@ def test_cholesky_factors_solve_for_any_batch():
     close(y, np.linalg.inv(positive) @ b)
 
 
-def test_one_order_of_rows_for_many_right_hand_sides():
-    a, b = well(3, 3)[::-1].copy(), random(2, 3, 1)
+def test_one_permutation_for_many_right_hand_sides():
+    a, b = well_conditioned(3, 3)[::-1].copy(), random(2, 3, 1)
     lu, p = tf.linalg.lu(a)
 
     close(tf.linalg.lu_solve(lu, p, b), np.linalg.inv(a) @ b)
@@ -106,8 +107,8 @@ def test_one_order_of_rows_for_many_right_hand_sides():
         tf.linalg.banded_triangular_solve,
     ],
 )
-def test_no_gradient_flows_to_a_side_that_is_not_watched(f):
-    a, b = tf.constant(well(3, 3)), tf.constant(random(3, 2))
+def test_no_gradient_flows_to_unwatched_inputs(f):
+    a, b = tf.constant(well_conditioned(3, 3)), tf.constant(random(3, 2))
     for watched, other in ((a, b), (b, a)):
         with tf.GradientTape() as tape:
             tape.watch(watched)
@@ -172,7 +173,7 @@ def test_small_singular_values_count_as_zero():
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 4)])
-def test_singular_values_that_are_cut_off_have_a_part_in_the_gradient(shape):
+def test_truncated_singular_values_contribute_to_the_gradient(shape):
     x = random(*shape)
     s = np.linalg.svd(x, compute_uv=False)
     rcond = (s[-1] + s[-2]) / 2 / s[0]
@@ -181,7 +182,7 @@ def test_singular_values_that_are_cut_off_have_a_part_in_the_gradient(shape):
     assert_gradients(lambda x: tf.linalg.pinv(x, 1e-6), x)
 
 
-def test_the_pseudo_inverse_of_a_matrix_that_is_not_finite_is_nan():
+def test_pinv_of_a_non_finite_matrix_is_nan():
     y = tf.linalg.pinv(np.stack([np.eye(2), np.diag([1.0, np.nan])])).numpy()
 
     np.testing.assert_array_equal(y[0], np.eye(2))
@@ -201,8 +202,8 @@ def test_matrix_rank():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_tridiagonal_systems_in_every_form(dtype):
-    matrix = np.triu(np.tril(well(2, 4, 4, dtype=dtype), 1), -1)
+def test_tridiagonal_systems_in_every_format(dtype):
+    matrix = np.triu(np.tril(well_conditioned(2, 4, 4, dtype=dtype), 1), -1)
     b = random(2, 4, 3, dtype=dtype)
     above, main, below = (np.diagonal(matrix, k, -2, -1) for k in (1, 0, -1))
     pad = np.full((2, 1), np.nan, dtype)  # not read
@@ -220,14 +221,14 @@ def test_tridiagonal_systems_in_every_form(dtype):
     close(tf.linalg.tridiagonal_matmul(matrix, b, "matrix"), matrix @ b)
 
 
-def test_rows_are_exchanged_where_the_main_diagonal_has_zeros():
+def test_pivoting_handles_zeros_on_the_main_diagonal():
     d = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0], [0.0, 3.0, 4.0]])
 
     close(tf.linalg.tridiagonal_solve(d, [1.0, 2.0, 3.0]),
           np.linalg.solve([[0, 1, 0], [3, 0, 2], [0, 4, 1]], [1.0, 2.0, 3.0]))  # fmt: skip
 
 
-def test_a_singular_system_spoils_no_other():
+def test_a_singular_system_does_not_affect_others():
     good = np.array([[1.0, 1.0], [3.0, 4.0], [1.0, 1.0]])
 
     y = tf.linalg.tridiagonal_solve(np.stack([good * 0, good]), np.ones((2, 2))).numpy()
@@ -239,21 +240,21 @@ def test_a_singular_system_spoils_no_other():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("f", [tf.linalg.tridiagonal_solve, tf.linalg.banded_triangular_solve])
-def test_what_is_not_finite_stays_in_its_own_system(f, bad):
+def test_non_finite_values_do_not_affect_other_systems(f, bad):
     d, b = np.abs(random(3, 3, 4)) + 1, random(3, 4, 1)
     good = f(d, b).numpy()
-    for of_d, of_b in ((bad, 0), (0, bad)):
-        marred, sides = d.copy(), b.copy()
-        marred[1, 0, 2] += of_d
-        sides[1, 2] += of_b
+    for of_d, shape_b in ((bad, 0), (0, bad)):
+        corrupted, sides = d.copy(), b.copy()
+        corrupted[1, 0, 2] += of_d
+        sides[1, 2] += shape_b
 
-        y = f(marred, sides).numpy()
+        y = f(corrupted, sides).numpy()
 
         np.testing.assert_allclose(y[[0, 2]], good[[0, 2]], rtol=1e-12)
         assert not np.allclose(y[1], good[1])
 
 
-def test_diagonals_that_are_not_read_have_no_gradient():
+def test_unread_elements_have_no_gradient():
     d = np.array([[1.0, 2.0, 9.0], [5.0, 6.0, 7.0], [9.0, 1.0, 2.0]])
 
     for f in (tf.linalg.tridiagonal_solve, tf.linalg.tridiagonal_matmul):
@@ -265,8 +266,8 @@ def test_diagonals_that_are_not_read_have_no_gradient():
 @pytest.mark.parametrize("adjoint", [False, True])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_banded_triangles_are_solved_for_any_batch(dtype, lower, adjoint):
-    matrix = well(2, 1, 4, 4, dtype=dtype)
+def test_banded_triangular_solve_broadcasts_batches(dtype, lower, adjoint):
+    matrix = well_conditioned(2, 1, 4, 4, dtype=dtype)
     matrix = np.triu(np.tril(matrix), -2) if lower else np.tril(np.triu(matrix), 2)
     bands = np.full((2, 1, 3, 4), np.nan, dtype)
     for k in range(3):
@@ -363,7 +364,7 @@ class Operator:
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_conjugate_gradients_find_the_solution(dtype):
-    a = well(4, 4, dtype=dtype)
+    a = well_conditioned(4, 4, dtype=dtype)
     a = a @ np.conj(a.T)
     b = random(3, 4, dtype=dtype)
     expected = np.linalg.solve(a, b[..., None])[..., 0]
@@ -380,7 +381,7 @@ def test_conjugate_gradients_find_the_solution(dtype):
         assert 0 < state.i.numpy() <= 50
 
 
-def test_conjugate_gradients_stop_in_time():
+def test_conjugate_gradients_stop_at_max_iter_or_tolerance():
     a = np.diag([1.0, 2.0, 3.0])
     solve = tf.linalg.experimental.conjugate_gradient
 
@@ -390,8 +391,8 @@ def test_conjugate_gradients_stop_in_time():
           [[1, 1 / 2, 1 / 3], [0, 0, 0]])  # fmt: skip
 
 
-def test_conjugate_gradients_can_be_differentiated():
-    a = well(3, 3)
+def test_conjugate_gradients_are_differentiable():
+    a = well_conditioned(3, 3)
     a = a @ a.T
 
     def solve(a, b):
@@ -404,9 +405,9 @@ def test_conjugate_gradients_can_be_differentiated():
     np.testing.assert_allclose(by_a + by_a.T, -2 * np.outer(expected, expected), rtol=1e-8)
 
 
-# Mistakes
+# Errors
 
-BOTH = "Expected the same number of rows, and leading axes that broadcast."
+EXPECTED_SHAPES = "Expected the same number of rows, and leading axes that broadcast."
 
 
 @pytest.mark.parametrize(
@@ -415,7 +416,7 @@ BOTH = "Expected the same number of rows, and leading axes that broadcast."
         (
             lambda: tf.linalg.solve(tf.eye(2), tf.ones([3, 1])),
             "solve: matrices of shape (2, 2) and right-hand sides of shape (3, 1) are "
-            "incompatible. " + BOTH,
+            "incompatible. " + EXPECTED_SHAPES,
         ),
         (
             lambda: tf.linalg.solve(tf.eye(2, batch_shape=[1]), tf.ones([3, 2, 1])),
@@ -433,7 +434,7 @@ BOTH = "Expected the same number of rows, and leading axes that broadcast."
         (
             lambda: tf.linalg.lstsq(tf.ones([2, 3, 2]), tf.ones([3, 3, 1])),
             "lstsq: matrices of shape (2, 3, 2) and right-hand sides of shape (3, 3, 1) are "
-            "incompatible. " + BOTH,
+            "incompatible. " + EXPECTED_SHAPES,
         ),
         (
             lambda: tf.linalg.lu_solve(tf.eye(2), [0.0, 1.0], tf.ones([2, 1])),
@@ -476,7 +477,7 @@ BOTH = "Expected the same number of rows, and leading axes that broadcast."
         ),
     ],
 )
-def test_mistakes_are_explained(call, message):
+def test_errors(call, message):
     assert_raises(call, InvalidArgumentError, message)
 
 
@@ -574,11 +575,11 @@ D = np.ones((3, 3))
         ),
     ],
 )
-def test_mistakes_of_other_kinds_are_explained(call, error, message):
+def test_errors_of_other_classes(call, error, message):
     assert_raises(call, error, message)
 
 
-def test_an_operator_that_is_not_definite_is_refused():
+def test_an_indefinite_operator_raises():
     operator = Operator(np.eye(2))
     operator.is_positive_definite = None
 

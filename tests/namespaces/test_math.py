@@ -1,4 +1,4 @@
-"""tf.math: values as TensorFlow gave them, dtypes, errors and gradients."""
+"""tf.math: values recorded from TensorFlow, dtypes, errors and gradients."""
 
 import numpy as np
 import pytest
@@ -173,7 +173,7 @@ def test_functions_of_two_inputs(name, expected):
     np.testing.assert_allclose(y.numpy(), expected, rtol=5e-12)
 
 
-def test_xlogy_and_xlog1py_count_nothing_where_x_is_zero():
+def test_xlogy_and_xlog1py_are_zero_where_x_is_zero():
     x, y = float64([0.0, 0.0, 2.0]), float64([0.0, 3.0, 3.0])
 
     np.testing.assert_allclose(tf.math.xlogy(x, y).numpy(), [0, 0, 2 * np.log(3)], rtol=1e-15)
@@ -206,7 +206,7 @@ def test_logic():
     assert tf.math.logical_not(a).numpy().tolist() == [False, False, True, True]
 
 
-def test_what_is_finite():
+def test_is_finite_is_inf_and_is_nan():
     x = [1.0, np.inf, -np.inf, np.nan]
 
     assert tf.math.is_finite(x).numpy().tolist() == [True, False, False, False]
@@ -214,7 +214,7 @@ def test_what_is_finite():
     assert tf.math.is_nan(x).numpy().tolist() == [False, False, False, True]
 
 
-def test_complex_logarithms_have_their_digits_near_one():
+def test_complex_logarithms_are_accurate_near_one():
     z = np.array([-1e-6 - 1e-5j, 1e-5 + 1e-5j, 3e-4 - 1e-6j, 2 + 1j, -1 + 0j])
     y = tf.math.log1p(tf.constant(z, tf.complex64))
 
@@ -223,13 +223,13 @@ def test_complex_logarithms_have_their_digits_near_one():
     assert y[4].numpy() == -np.inf
 
 
-def test_slopes_have_their_digits_far_out():
+def test_derivatives_are_accurate_for_large_arguments():
     x = tf.constant([-20.0, -12.0])
     np.testing.assert_allclose(gradient(tf.math.expm1, x)[0], np.exp(x), rtol=1e-6)
 
     z = np.array([1.5 - 15j, 3 + 20j, 10 + 9j])
-    (slope,) = gradient(tf.tan, tf.constant(z, tf.complex64))
-    np.testing.assert_allclose(slope, np.conj(1 / np.cos(z) ** 2), rtol=1e-5)
+    (derivative,) = gradient(tf.tan, tf.constant(z, tf.complex64))
+    np.testing.assert_allclose(derivative, np.conj(1 / np.cos(z) ** 2), rtol=1e-5)
     assert gradient(tf.tan, tf.constant(1 + 100j, tf.complex64))[0] == 0
 
 
@@ -250,7 +250,7 @@ def test_complex_sigmoids_do_not_overflow():
     assert gradient(tf.math.sigmoid, x)[0].tolist() == [0, 0, 0]
 
 
-def test_the_euclidean_norm_of_integers_wraps_as_their_squares_do():
+def test_euclidean_norm_of_integers_wraps_around():
     x = np.array([0, 1, 127, -128, 126, -127], np.int8)
     norm = tf.math.reduce_euclidean_norm(x)
 
@@ -258,7 +258,7 @@ def test_the_euclidean_norm_of_integers_wraps_as_their_squares_do():
     assert tf.math.reduce_euclidean_norm([3, 4]).numpy() == 5
 
 
-def test_saturation_does_not_overflow():
+def test_saturating_functions_do_not_overflow():
     x = tf.constant([-1000.0, 1000.0])
 
     assert tf.math.sigmoid(x).numpy().tolist() == [0, 1]
@@ -295,13 +295,13 @@ def test_sums_of_several_tensors():
     assert tf.math.accumulate_n([a, b], shape=[None], tensor_dtype="float32").shape == (2,)
 
 
-def test_aliases_are_one_object():
+def test_aliases_are_the_same_object():
     assert tf.math.mod is tf.math.floormod
     assert tf.nn.softmax is tf.math.softmax
     assert tf.linalg.l2_normalize is tf.nn.l2_normalize is tf.math.l2_normalize
 
 
-# What inputs may be
+# Inputs
 
 
 @pytest.mark.parametrize("name", [row[0] for row in UNARY] + ["angle", "real", "imag", "conj"])
@@ -348,7 +348,7 @@ def test_inputs_broadcast(name):
         np.testing.assert_array_equal(y[i].numpy(), f(column[i, 0], row).numpy())
 
 
-def test_indexed_slices_are_made_whole():
+def test_indexed_slices_become_dense():
     rows = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 2]), tf.constant([3, 1]))
 
     assert tf.math.multiply(rows, [[1.0], [10.0], [100.0]]).numpy().tolist() == [[1], [0], [200]]
@@ -360,7 +360,7 @@ def test_indexed_slices_are_made_whole():
 
 
 @pytest.mark.parametrize("name", ["real", "conj", "round"])
-def test_a_variable_that_passes_through_is_not_the_variable(name):
+def test_identity_like_functions_do_not_return_the_variable(name):
     v = tf.Variable([1, 2])
     y = getattr(tf.math, name)(v)
     v.assign([5, 6])
@@ -369,7 +369,7 @@ def test_a_variable_that_passes_through_is_not_the_variable(name):
 
 
 @pytest.mark.parametrize("f", [tf.math.real, tf.math.conj, lambda x: tf.math.add_n([x])])
-def test_a_gradient_flows_through_what_passes_through(f):
+def test_a_gradient_flows_through_identity_like_functions(f):
     v = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = f(v) * [3.0, 4.0]
@@ -441,7 +441,7 @@ def test_integers_divide_as_floats(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [*NUMERIC, "bool", "string"])
-def test_anything_can_be_equal_and_counted(dtype):
+def test_equality_and_counting_accept_any_dtype(dtype):
     strings = tf.constant(["", "a", "b"])
     x = strings if dtype == "string" else tf.cast(tf.constant([0, 1, 1]), dtype)
 
@@ -451,7 +451,7 @@ def test_anything_can_be_equal_and_counted(dtype):
     assert abs(tf.math.zero_fraction(x).numpy() - 1 / 3) < 1e-7
 
 
-def test_integer_means_are_integers_rounded_towards_zero():
+def test_integer_means_are_integers_rounded_toward_zero():
     assert tf.math.reduce_mean([1, 2]).numpy() == 1
     assert tf.math.reduce_mean([-5, 2]).numpy() == -1
     assert tf.math.reduce_mean(of_dtype([100, 100, 100], "int8")).numpy() == 100
@@ -473,12 +473,12 @@ def test_integer_sums_wrap():
     ],
     ids=repr,
 )  # fmt: skip
-def test_an_axis_may_be_given_in_many_ways(axis):
+def test_an_axis_accepts_several_types(axis):
     assert tf.math.reduce_sum(X, axis).numpy().tolist() == [5, 7, 10]
 
 
 @pytest.mark.parametrize("axis", [None, [0, 1], (1, 0), tf.constant([0, 1]), [[0, 1]], [-1, 0]])
-def test_all_axes_may_be_given_in_many_ways(axis):
+def test_all_axes_accept_several_types(axis):
     assert tf.math.reduce_sum(X, axis).numpy() == 22
     assert tf.math.reduce_sum(X, axis, keepdims=True).shape == (1, 1)
 
@@ -514,7 +514,7 @@ def test_reductions_agree_with_numpy(name, reference, axis, keepdims):
         ("logsumexp", -np.inf), ("variance", np.nan), ("euclidean_norm", 0.0),
     ],
 )  # fmt: skip
-def test_reductions_of_nothing(name, expected):
+def test_reductions_of_empty_tensors(name, expected):
     f = getattr(tf.math, f"reduce_{name}")
 
     np.testing.assert_array_equal(f(tf.zeros([0, 3]), axis=0).numpy(), np.full(3, expected))
@@ -532,7 +532,7 @@ def test_any_and_all():
     )
 
 
-def test_places_of_extremes():
+def test_argmax_and_argmin():
     x = tf.constant([[3, 1, 3], [4, 5, 2]])
 
     assert tf.math.argmax(x).numpy().tolist() == [1, 1, 0]
@@ -550,7 +550,7 @@ def test_counting():
     assert np.isnan(tf.math.zero_fraction([]).numpy())
 
 
-def test_order():
+def test_monotonicity():
     assert tf.math.is_non_decreasing([[1, 2], [2, 3]])
     assert not tf.math.is_strictly_increasing([[1, 2], [2, 3]])
     assert tf.math.is_strictly_increasing([]) and tf.math.is_strictly_increasing(4)
@@ -577,7 +577,7 @@ def test_l2_normalize_over_axes():
         ((True, True), [5, 3, 0], [6, 3, 1], [5, 3, 0]),
     ],
 )
-def test_running_sums_and_products(flags, sums, products, logs):
+def test_cumulative_sums_and_products(flags, sums, products, logs):
     x = float64([1.0, 2.0, 3.0])
 
     assert tf.math.cumsum(x, 0, *flags).numpy().tolist() == sums
@@ -587,7 +587,7 @@ def test_running_sums_and_products(flags, sums, products, logs):
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cumulative_logsumexp"])
-def test_running_along_an_axis_of_nothing_or_of_one(name):
+def test_cumulative_functions_along_an_axis_of_size_zero_or_one(name):
     f = getattr(tf.math, name)
 
     assert f(tf.zeros([2, 0]), axis=1, exclusive=True, reverse=True).shape == (2, 0)
@@ -647,14 +647,14 @@ def test_gradients_of_reductions(name, axis):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
-def test_gradients_of_running_sums_and_products(name, exclusive, reverse):
+def test_gradients_of_cumulative_sums_and_products(name, exclusive, reverse):
     f = getattr(tf.math, name)
 
     assert_gradients(lambda x: f(x, 1, exclusive, reverse), [[0.3, 0.7, 1.2], [2.0, -1.0, 0.1]])
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_gradients_of_running_logsumexp(reverse):
+def test_gradients_of_cumulative_logsumexp(reverse):
     x = [[0.3, 0.7, 1.2], [2.0, -1.0, 0.1]]
 
     assert_gradients(lambda x: tf.math.cumulative_logsumexp(x, 1, False, reverse), x)
@@ -662,13 +662,13 @@ def test_gradients_of_running_logsumexp(reverse):
     assert_gradients(lambda x: tf.math.cumulative_logsumexp(x, 1, True, reverse)[cut], x)
 
 
-def test_gradient_of_running_logsumexp_is_zero_at_minus_infinity():
+def test_gradient_of_cumulative_logsumexp_is_zero_at_minus_infinity():
     (g,) = gradient(tf.math.cumulative_logsumexp, [-np.inf, -np.inf, 0.0, -np.inf, 0.0])
 
     np.testing.assert_allclose(g, [0, 0, 2.5, 0, 0.5], rtol=1e-6)
 
 
-def test_gradient_of_cumprod_is_right_where_there_are_zeros():
+def test_gradient_of_cumprod_is_correct_at_zeros():
     (g,) = gradient(tf.math.cumprod, [2.0, 0.0, 4.0])
 
     assert g.tolist() == [1, 10, 0]
@@ -678,13 +678,13 @@ def test_gradient_of_cumprod_is_right_where_there_are_zeros():
 def test_second_derivatives(name):
     f = getattr(tf.math, name)
 
-    def slope(x):
+    def derivative(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.math.reduce_sum(f(x) * [1.0, -2.0, 3.0, 0.5])
         return tape.gradient(y, x) + 0.0 * x
 
-    assert_gradients(slope, ANY_SIGN)
+    assert_gradients(derivative, ANY_SIGN)
 
 
 @pytest.mark.parametrize(
@@ -717,7 +717,7 @@ def test_gradients_at_ties_and_zeros(name, expected):
 
 
 @pytest.mark.parametrize("name", ["reduce_std", "reduce_euclidean_norm"])
-def test_gradient_of_a_root_of_nothing_is_nan(name):
+def test_gradient_of_a_norm_of_zeros_is_nan(name):
     (g,) = gradient(getattr(tf.math, name), [0.0, 0.0])
 
     assert np.isnan(g).all()
@@ -774,7 +774,7 @@ def test_shapes_must_broadcast(name):
         getattr(tf.math, name)(FLOAT, tf.constant([1.0, 2.0, 3.0]))
 
 
-def test_what_cannot_be_divided():
+def test_division_errors():
     for name in ("divide", "truediv", "divide_no_nan"):
         f = getattr(tf.math, name)
         assert_raises(
@@ -790,7 +790,7 @@ def test_what_cannot_be_divided():
         )
 
 
-def test_integers_are_not_divided_by_zero():
+def test_integer_division_by_zero_raises():
     for name in ("floordiv", "floormod", "truncatediv", "truncatemod"):
         f = getattr(tf.math, name)
         with pytest.raises(InvalidArgumentError, match=r"^Integer division by zero"):
@@ -798,7 +798,7 @@ def test_integers_are_not_divided_by_zero():
 
 
 @pytest.mark.parametrize("name", ["multiply_no_nan", "xlogy", "xlog1py", "xdivy"])
-def test_functions_that_need_floats(name):
+def test_functions_that_require_floats(name):
     assert_raises(
         lambda: getattr(tf.math, name)(INTEGER, INTEGER),
         InvalidArgumentError,
@@ -818,7 +818,7 @@ def test_functions_of_floats_refuse_integers(name):
 @pytest.mark.parametrize(
     "name", ["sum", "mean", "prod", "max", "min", "variance", "euclidean_norm"]
 )
-def test_truth_values_cannot_be_added_up(name):
+def test_booleans_cannot_be_summed(name):
     with pytest.raises(InvalidArgumentError, match="dtype bool is not supported"):
         getattr(tf.math, f"reduce_{name}")([True, False])
 
@@ -835,7 +835,7 @@ def test_logic_refuses_numbers():
 
 
 @pytest.mark.parametrize("name", ["real", "conj"])
-def test_parts_of_what_is_no_number(name):
+def test_complex_parts_of_strings_raise(name):
     message = f"{name}: expected a numeric tensor. Received: dtype bool."
     assert_raises(lambda: getattr(tf.math, name)([True]), TypeError, message)
 
@@ -854,7 +854,7 @@ def test_variance_of_integers():
     assert_raises(lambda: tf.math.reduce_std(INTEGER), TypeError, message)
 
 
-def test_axes_that_are_not_there():
+def test_axes_out_of_range():
     assert_raises(
         lambda: tf.math.reduce_sum(X, 2),
         InvalidArgumentError,
@@ -867,7 +867,7 @@ def test_axes_that_are_not_there():
         tf.math.softmax(1.0)
 
 
-def test_axes_that_are_named_twice():
+def test_duplicate_axes():
     with pytest.raises(InvalidArgumentError, match="an axis is named twice"):
         tf.math.reduce_max(X, [0, -2])
 
@@ -881,18 +881,18 @@ def test_axes_that_are_named_twice():
         (tf.math.softmax, TypeError),
     ],
 )
-def test_axes_that_are_no_integers(f, error):
+def test_axes_must_be_integers(f, error):
     with pytest.raises(error, match=r"axis: expected integers. Received: 1.5 of dtype float32"):
         f(X, axis=1.5)
 
 
 @pytest.mark.parametrize("f", [tf.math.argmin, tf.math.cumsum, tf.math.log_softmax])
-def test_one_axis_at_a_time(f):
+def test_functions_that_require_a_single_axis(f):
     with pytest.raises(InvalidArgumentError, match=r"expected a single axis. Received: \[0, 1\]"):
         f(X, axis=[0, 1])
 
 
-def test_extremes_that_have_no_place():
+def test_argmax_errors():
     with pytest.raises(InvalidArgumentError, match="reduction axis 0 is empty"):
         tf.math.argmax(tf.zeros([0]))
     assert_raises(
@@ -902,7 +902,7 @@ def test_extremes_that_have_no_place():
     )
 
 
-def test_sums_of_what_does_not_fit():
+def test_sum_errors():
     assert_raises(
         lambda: tf.math.add_n([]),
         ValueError,
@@ -929,7 +929,7 @@ def test_sums_of_what_does_not_fit():
             tf.math.accumulate_n(inputs)
 
 
-def test_a_scalar_is_a_scalar():
+def test_scalar_mul_requires_a_scalar():
     assert_raises(
         lambda: tf.math.scalar_mul([2.0], FLOAT),
         ValueError,
@@ -937,16 +937,16 @@ def test_a_scalar_is_a_scalar():
     )
 
 
-def test_coefficients_are_a_list():
+def test_polyval_requires_a_list():
     message = "polyval: coeffs must be a list. Received: <class 'tuple'>."
     assert_raises(lambda: tf.math.polyval((1.0,), FLOAT), ValueError, message)
 
 
-def test_axis_and_its_old_name():
+def test_axis_and_dim_are_exclusive():
     message = "l2_normalize: received both `axis` and `dim`. Use `axis` alone."
     assert_raises(lambda: tf.math.l2_normalize(FLOAT, axis=0, dim=0), ValueError, message)
 
 
-def test_only_numbers_have_an_order():
+def test_monotonicity_requires_numbers():
     message = "is_non_decreasing: expected a numeric tensor. Received: dtype bool."
     assert_raises(lambda: tf.math.is_non_decreasing([True]), TypeError, message)

@@ -1,4 +1,4 @@
-"""top_k and its relatives, counting, histograms, tf.bitwise, and what tensors are handed on by."""
+"""top_k, counting, histograms, tf.bitwise, parallel_stack and guarantee_const."""
 
 import json
 import pathlib
@@ -17,13 +17,13 @@ ANSWERS = json.loads((DATA / "counting_answers.json").read_text())
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
-def test_values_and_gradients_are_those_of_tensorflow(expression):
+def test_values_and_gradients_match_tensorflow(expression):
     actual = answer(expression, tf)
 
     assert same(actual, ANSWERS[expression]), f"{actual}, expected {ANSWERS[expression]}"
 
 
-# The largest
+# Top-k
 
 ROWS = [[1.5, -2.0, 3.5, 0.3], [0.7, 4.0, 0.2, 2.2]]
 
@@ -33,14 +33,14 @@ def test_gradients_of_top_k(x):
     check_gradients(lambda x: tf.math.top_k(x, 3).values ** 2, [float64(x)], order=2)
 
 
-def test_the_gradient_of_top_k_is_whole_and_goes_to_the_first_of_equal_ones():
+def test_gradient_of_top_k_is_dense_and_goes_to_the_first_in_a_tie():
     g = gradient(lambda x: tf.math.top_k(x, 2).values * [1.0, 10.0], [5.0, 7.0, 5.0, 5.0])[0]
 
     assert g.tolist() == [10.0, 1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("n", [100, 1000])
-def test_top_k_of_many_is_the_start_of_all_in_order(n):
+def test_top_k_of_large_inputs_matches_a_full_sort(n):
     x = np.random.default_rng(n).integers(0, n // 3, (3, n)).astype(np.float32)
     x[1, 7] = np.inf
     order = np.argsort(-x, axis=-1, kind="stable")[:, : n // 10]
@@ -51,7 +51,7 @@ def test_top_k_of_many_is_the_start_of_all_in_order(n):
     np.testing.assert_array_equal(values, np.take_along_axis(x, order, -1))
 
 
-def test_nan_is_the_largest_among_many():
+def test_nan_is_the_largest_element():
     x = np.arange(300, dtype=np.float32)
     x[[5, 9]] = np.nan
 
@@ -59,11 +59,11 @@ def test_nan_is_the_largest_among_many():
     assert tf.math.top_k(x, 1).indices.numpy().tolist() == [5]
 
 
-def test_sorted_or_not_the_largest_comes_first():
+def test_top_k_is_sorted_even_with_sorted_false():
     assert tf.math.top_k([1, 9, 3], 2, sorted=False).values.numpy().tolist() == [9, 3]
 
 
-def test_the_approximate_ones_are_exact_along_any_axis():
+def test_approximate_top_k_is_exact_along_any_axis():
     x = np.array(ROWS, np.float32)
 
     largest = tf.math.approx_max_k(x, 1, reduction_dimension=0)
@@ -78,7 +78,7 @@ def test_the_approximate_ones_are_exact_along_any_axis():
     assert g.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
 
 
-def test_names_in_nn_are_those_of_math():
+def test_nn_has_the_same_functions_as_math():
     for name in ("top_k", "approx_max_k", "approx_min_k", "in_top_k"):
         assert getattr(tf.nn, name) is getattr(tf.math, name)
 
@@ -113,26 +113,26 @@ def test_histogram_bins_of_integers():
     assert y.numpy().tolist() == [[1, 2], [3, 4]]
 
 
-def test_points_of_a_sobol_sequence_halve_every_interval():
+def test_sobol_points_fill_intervals_evenly():
     x = tf.math.sobol_sample(7, 15, dtype=tf.float64).numpy()
 
     assert sorted((x * 16).ravel().tolist()) == sorted(list(range(1, 16)) * 7)
 
 
-# Handed on
+# Identity-like functions
 
 
-def test_parallel_stack_is_a_stack_that_gradients_pass():
+def test_parallel_stack_is_differentiable():
     assert_gradients(lambda a, b: tf.parallel_stack([a, b]) ** 2, [1.0, 2.0], [3.0, 4.0])
     assert tf.parallel_stack([1, 2]).numpy().tolist() == [1, 2]
 
 
-def test_what_is_guaranteed_to_be_constant_has_no_gradient():
+def test_guarantee_const_has_no_gradient():
     assert gradient(tf.guarantee_const, [1.0, 2.0]) == [None]
     assert tf.guarantee_const([1.0, 2.0]).numpy().tolist() == [1.0, 2.0]
 
 
-def test_bits_have_no_gradient_and_python_numbers_take_the_dtype_beside_them():
+def test_bitwise_functions_have_no_gradient_and_convert_python_numbers():
     x = tf.constant([6, 5], tf.uint8)
 
     assert tf.bitwise.bitwise_xor(x, 3).dtype == tf.uint8
@@ -256,7 +256,7 @@ def test_errors(call, message):
     assert_raises(call, InvalidArgumentError, message)
 
 
-def test_errors_that_are_values():
+def test_value_errors():
     assert_raises(
         lambda: tf.math.bincount([1], axis=1),
         ValueError,

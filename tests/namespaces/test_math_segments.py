@@ -19,7 +19,7 @@ UNSORTED = (*KINDS, "sqrt_n")
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
-def test_values_and_gradients_are_those_of_tensorflow(expression):
+def test_values_and_gradients_match_tensorflow(expression):
     actual = answer(expression, tf)
 
     assert same(actual, ANSWERS[expression]), f"{actual}, expected {ANSWERS[expression]}"
@@ -44,7 +44,7 @@ def test_gradients_of_unsorted_segments(kind, ids):
     check_gradients(lambda x: f(x, ids, np.max(ids) + 1), [float64(DATA_ROWS)], order=2)
 
 
-def test_a_product_with_zeros_can_be_differentiated_again_and_again():
+def test_higher_derivatives_of_a_product_with_zeros():
     x = [0.0, 0.0, 3.0, 0.0, 2.0]
     check_gradients(lambda x: tf.math.segment_prod(x, [0, 0, 0, 1, 1]), [float64(x)], order=3)
 
@@ -57,7 +57,7 @@ def test_ties_share_the_gradient_evenly_in_each_column():
 
 
 @pytest.mark.parametrize("kind", UNSORTED)
-def test_sorted_ids_are_unsorted_ids_too(kind):
+def test_unsorted_functions_match_sorted_ones_on_sorted_ids(kind):
     x, ids = np.random.default_rng(1).normal(size=(3000, 3)), np.sort(np.arange(3000) % 70)
     order = np.random.default_rng(2).permutation(3000)
     f = getattr(tf.math, f"unsorted_segment_{kind}")
@@ -69,7 +69,7 @@ def test_sorted_ids_are_unsorted_ids_too(kind):
     assert_gradients(lambda x: f(x, np.arange(40) % 7, 7), x[:40])
 
 
-def test_not_a_number_is_passed_on():
+def test_nan_propagates():
     for f in (tf.math.segment_max, tf.math.segment_min):
         assert np.isnan(f([np.nan, 1.0], [0, 0])).all()
 
@@ -131,11 +131,11 @@ def test_errors():
         assert_raises(call, InvalidArgumentError, message)
 
 
-# Tables of embeddings
+# Gradients of embedding tables
 
 
 @pytest.mark.parametrize("dtype", [*INEXACT, "int32"])
-def test_many_rows_are_added_as_few_are(dtype):
+def test_adding_many_rows_matches_adding_few(dtype):
     rng = np.random.default_rng(5)
     indices = rng.integers(0, 50, 400).astype(np.int32)
     values = tf.cast(rng.integers(-8, 8, (400, 9)), dtype)
@@ -150,7 +150,7 @@ def test_many_rows_are_added_as_few_are(dtype):
     np.testing.assert_array_equal(np.asarray(tf.cast(y, "float64")), expected)
 
 
-def test_rows_are_added_in_the_order_in_which_they_come():
+def test_rows_are_added_in_order():
     values = np.repeat(np.array([[1e8], [1.0], [-1e8]], np.float32), 1000, axis=1)
     y = tf.math.unsorted_segment_sum(values, [1, 1, 1], 3)
 

@@ -17,7 +17,7 @@ ANSWERS = json.loads((DATA / "special_answers.json").read_text())
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
-def test_values_and_gradients_are_those_of_tensorflow(expression):
+def test_values_and_gradients_match_tensorflow(expression):
     actual = answer(expression, tf)
 
     assert same(actual, ANSWERS[expression]), f"{actual}, expected {ANSWERS[expression]}"
@@ -66,11 +66,11 @@ TWO = [
 
 
 @pytest.mark.parametrize(("f", "a", "x"), TWO)
-def test_incomplete_gamma_can_be_differentiated_by_both_arguments_again_and_again(f, a, x):
+def test_higher_derivatives_of_igamma_with_respect_to_both_arguments(f, a, x):
     check_gradients(f, [float64(a), float64(x)], order=2)
 
 
-def test_the_derivative_of_igamma_by_a_adds_up_to_that_of_the_recurrence():
+def test_derivative_of_igamma_with_respect_to_a_satisfies_the_recurrence():
     a, x = np.array([0.01, 0.7, 3.0, 50.0, 5e5]), np.array([0.5, 0.7, 7.0, 48.0, 5.001e5])
 
     def left(a):
@@ -82,7 +82,7 @@ def test_the_derivative_of_igamma_by_a_adds_up_to_that_of_the_recurrence():
     np.testing.assert_allclose(gradient(left, a), gradient(right, a), rtol=1e-9)
 
 
-def test_igamma_is_flat_in_a_at_the_ends_and_undefined_beyond():
+def test_derivative_of_igamma_with_respect_to_a_is_zero_at_the_ends_and_nan_outside():
     (g, _) = gradient(
         tf.math.igamma, np.array([2.0, 2.0, 2.0, -1.0]), np.array([0.0, np.inf, -1.0, 1.0])
     )
@@ -123,30 +123,30 @@ def test_bessel_functions_are_smooth_at_zero():
 
 @pytest.mark.parametrize("kind", "jy")
 @pytest.mark.parametrize("x", [2e6, 1e12, 1e30])
-def test_the_slope_of_a_wave_far_out_is_the_other_wave(kind, x):
+def test_derivatives_of_oscillating_functions_at_large_arguments(kind, x):
     zeroth, first = (getattr(tf.math.special, f"bessel_{kind}{order}") for order in (0, 1))
 
     np.testing.assert_allclose(gradient(first, float64(x))[0], zeroth(float64(x)), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["bessel_i1e", "bessel_k1e"])
-def test_scaled_bessel_functions_fall_off_as_one_over_the_root(name):
+def test_scaled_bessel_functions_decay_as_inverse_square_root(name):
     f = getattr(tf.math.special, name)
 
-    slope = gradient(f, float64(2e6))[0]
-    np.testing.assert_allclose(slope, -f(float64(2e6)) / 4e6, rtol=1e-6)
+    derivative = gradient(f, float64(2e6))[0]
+    np.testing.assert_allclose(derivative, -f(float64(2e6)) / 4e6, rtol=1e-6)
     assert abs(gradient(f, float64(1e30))[0]) < 1e-30
     assert gradient(f, tf.constant(1e30))[0] == 0.0
 
 
-def test_scaled_bessel_functions_are_flat_at_infinity():
+def test_derivatives_of_scaled_bessel_functions_vanish_at_infinity():
     for name in ("bessel_i0e", "bessel_i1e", "bessel_k0e", "bessel_k1e"):
         f = getattr(tf.math.special, name)
         assert f(np.inf).numpy() == 0.0
         assert gradient(f, np.inf)[0] == 0.0
 
 
-def test_numbers_are_single_precision_to_nextafter():
+def test_nextafter_converts_python_numbers_to_float32():
     for x in (1, 1.0, np.float64(1), [1.0], np.array([1])):
         y = tf.math.nextafter(x, 2)
         assert (y.dtype, float(tf.reshape(y, []))) == (tf.float32, 1 + 2**-23)
@@ -156,24 +156,24 @@ def test_numbers_are_single_precision_to_nextafter():
 def test_spence_is_smooth_at_one():
     assert_gradients(tf.math.special.spence, [1.0])
     assert gradient(tf.math.special.spence, 1.0)[0] == -1.0
-    assert gradient(lambda x: _slope(tf.math.special.spence, x), float64(1.0))[0] == 0.5
+    assert gradient(lambda x: _derivative(tf.math.special.spence, x), float64(1.0))[0] == 0.5
 
 
-def _slope(f, x):
+def _derivative(f, x):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = f(x)
     return tape.gradient(y, x)
 
 
-def test_the_branch_not_taken_stays_silent_at_a_pole():
+def test_a_pole_in_the_other_branch_does_not_affect_the_gradient():
     for f in (tf.math.lgamma, tf.math.digamma, tf.math.special.bessel_k0, tf.math.special.expint):
         y = gradient(lambda x, f=f: tf.where(x > 0, f(x), 0.0), [0.0, 1.0])[0]
         assert y[0] == 0.0
 
 
 @pytest.mark.parametrize("name", tf.math.special.__all__)
-def test_ragged_tensors_are_taken_row_by_row(name):
+def test_functions_accept_ragged_tensors(name):
     f = getattr(tf.math.special, name)
     y = f(tf.ragged.constant([[0.5, 1.5], [2.5]]))
 

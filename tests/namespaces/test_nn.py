@@ -1,4 +1,4 @@
-"""tf.nn: values as TensorFlow gave them, dtypes, errors and gradients."""
+"""tf.nn: values recorded from TensorFlow, dtypes, errors and gradients."""
 
 import math
 
@@ -89,7 +89,7 @@ def test_parameters_of_activations():
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ACTIVATIONS])
-def test_activations_of_what_is_not_finite(name):
+def test_activations_of_non_finite_values(name):
     y = getattr(tf.nn, name)(tf.constant([[np.nan], [1000.0]]))
 
     assert np.isnan(y.numpy()[0]).any()
@@ -103,7 +103,7 @@ def test_activations_keep_float_dtypes(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
-def test_integers_have_relus(dtype):
+def test_relu_of_integers(dtype):
     x = of_dtype([1, 9], dtype)
 
     assert tf.nn.relu(x).dtype == tf.nn.relu6(x).dtype == dtype
@@ -121,7 +121,7 @@ def test_gradients_of_activations(name):
     assert_gradients(getattr(tf.nn, name), [-2.0, -0.5, 0.4, 3.0, 7.0])
 
 
-def test_gradients_by_parameters():
+def test_gradients_with_respect_to_parameters():
     assert_gradients(lambda x, beta: tf.nn.silu(x, beta), [-2.0, -0.5, 0.4], 1.7)
     assert_gradients(lambda x: tf.nn.leaky_relu(x, 0.3), [-2.0, 0.5])
     assert_gradients(lambda x: tf.nn.softmax(x, axis=0), [[0.3, 1.0], [2.0, -1.0]])
@@ -134,7 +134,7 @@ def test_gradients_by_parameters():
         ("elu", [0.0], [1.0]), ("selu", [0.0], [1.0507009873554805]), ("crelu", [0.0], [0.0]),
     ],
 )  # fmt: skip
-def test_gradients_at_corners(name, x, expected):
+def test_gradients_at_non_differentiable_points(name, x, expected):
     (g,) = gradient(getattr(tf.nn, name), float64(x))
 
     np.testing.assert_allclose(g, expected, rtol=1e-15)
@@ -152,26 +152,26 @@ def test_softmax_cross_entropy(axis):
 
 
 @pytest.mark.parametrize("labels", [[0.2, 0.3, 0.5], [[0.2, 0.3, 0.5]], [[[0.2, 0.3, 0.5]]]])
-def test_one_row_of_labels_serves_all(labels):
+def test_one_row_of_labels_broadcasts(labels):
     y = tf.nn.softmax_cross_entropy_with_logits(labels, tf.constant(LOGITS))
 
     np.testing.assert_allclose(y.numpy(), [1.4143689, 2.9658835], rtol=1e-6)
 
 
-def test_one_label_serves_all_classes():
+def test_one_label_broadcasts_to_all_classes():
     y = tf.nn.softmax_cross_entropy_with_logits([[1.0], [0.0]], [[2.0, 3.0], [1.0, 2.0]])
 
     np.testing.assert_allclose(y.numpy(), [1.6265233, 0.0], rtol=1e-6)
 
 
-def test_labels_take_the_dtype_of_the_logits():
+def test_labels_are_cast_to_the_dtype_of_the_logits():
     for labels in (tf.constant([[1, 0]]), float64([[1.0, 0.0]]), [[1, 0]]):
         y = tf.nn.softmax_cross_entropy_with_logits(labels, tf.constant([[2.0, 3.0]]))
         assert y.dtype == tf.float32
         np.testing.assert_allclose(y.numpy(), [1.3132616], rtol=1e-6)
 
 
-def test_a_label_of_zero_counts_nothing():
+def test_a_label_of_zero_contributes_nothing():
     y = tf.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[-np.inf, 0.0]])
 
     assert y.numpy().tolist() == [0]
@@ -247,7 +247,7 @@ def test_gradients_of_the_other_cross_entropies():
 
 
 def test_gradients_of_cross_entropies_at_zero():
-    """That of the logits is sigmoid(0) minus the label there too."""
+    """The gradient with respect to the logits is sigmoid(0) minus the label."""
     labels = [0.2, 1.0, 0.0]
 
     _, g = gradient(tf.nn.sigmoid_cross_entropy_with_logits, labels, [0.0, -0.0, 0.0])
@@ -262,7 +262,7 @@ def test_l2_loss():
     assert_gradients(tf.nn.l2_loss, [[0.2, 1.0], [3.0, 0.0]])
 
 
-# Moments and normalisation
+# Moments and normalization
 
 X = [[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]
 
@@ -285,7 +285,7 @@ def test_moments_keep_the_dtype(dtype):
     assert (mean.numpy().tolist(), variance.numpy().tolist()) == ([2, 7], [1, 4])
 
 
-def test_moments_of_halves_are_computed_in_float32():
+def test_moments_of_half_precision_are_computed_in_float32():
     x = of_dtype([300.0] * 1000 + [310.0] * 1000, "float16")
 
     mean, variance = tf.nn.moments(x, [0])
@@ -302,14 +302,14 @@ def test_weighted_moments():
     np.testing.assert_allclose(mean.numpy(), [[14 / 6], [35 / 6]], rtol=1e-14)
 
 
-def test_gelu_has_its_digits_in_the_left_tail():
+def test_gelu_is_accurate_in_the_left_tail():
     x = tf.constant([-10.0, -6.0, -4.0])
     exact = [-7.6198530e-23, -5.9195259e-09, -1.2668497e-04]
 
     np.testing.assert_allclose(tf.nn.gelu(x), exact, rtol=1e-5)
 
 
-def test_the_gradient_of_a_sigmoid_cross_entropy_has_its_digits_where_the_logit_is_right():
+def test_gradient_of_sigmoid_cross_entropy_is_accurate_for_correct_logits():
     x = tf.constant([12.0, 40.0, -12.0, -40.0])
     labels = tf.constant([1.0, 1.0, 0.0, 0.0])
     (slope,) = gradient(lambda x: tf.nn.sigmoid_cross_entropy_with_logits(labels, x), x)
@@ -343,7 +343,7 @@ def test_weights_that_add_up_to_zero_give_moments_of_zero():
     assert variance.numpy().tolist() == [0.0, 1.0]
 
 
-def test_moments_by_sufficient_statistics():
+def test_moments_from_sufficient_statistics():
     for shift in (None, 2.0, tf.constant(2.0, tf.float64)):
         statistics = tf.nn.sufficient_statistics(float64(X), [0], shift)
         assert statistics[0].numpy() == 2
@@ -392,7 +392,7 @@ def test_gradients_of_batch_normalization():
 
 
 def test_the_variance_has_a_second_derivative():
-    """The mean inside takes part: 2/n on the diagonal, less 2/n**2 everywhere."""
+    """The Hessian has 2/n on the diagonal, minus 2/n**2 everywhere, from the mean."""
     x = float64([1.0, 2.0, 6.0])
     with tf.GradientTape() as outer:
         outer.watch(x)
@@ -406,7 +406,7 @@ def test_the_variance_has_a_second_derivative():
     )
 
 
-# Biases, lookups, dropout
+# Biases, embeddings, dropout
 
 
 @pytest.mark.parametrize("data_format", [None, "NHWC", "NWC", "N...C"])
@@ -439,7 +439,7 @@ def test_embeddings(ids):
         assert tf.nn.embedding_lookup(params, ids).numpy().tolist() == expected.tolist()
 
 
-def test_embeddings_in_parts():
+def test_partitioned_embeddings():
     parts = [tf.constant(TABLE), tf.Variable(TABLE[:2])]
 
     y = tf.nn.embedding_lookup(parts, [[0, 4], [3, 2]])
@@ -447,13 +447,13 @@ def test_embeddings_in_parts():
     assert y.numpy().tolist() == [[[1, 2], [3, 4]], [[1, 2], [6, 8]]]
 
 
-def test_long_embeddings_are_shortened():
+def test_embeddings_are_clipped_to_max_norm():
     y = tf.nn.embedding_lookup(float64(TABLE), [[2, 0]], max_norm=5.0)
 
     np.testing.assert_allclose(y.numpy(), [[[3, 4], [1, 2]]], rtol=1e-15)
 
 
-def test_the_gradient_of_a_table_has_only_the_rows_that_were_read():
+def test_gradient_of_a_table_has_only_the_looked_up_rows():
     table = tf.Variable(TABLE)
     with tf.GradientTape() as tape:
         y = tf.nn.embedding_lookup(table, [[0, 1], [1, 2]])
@@ -491,7 +491,7 @@ def test_the_gradient_of_dropout_uses_the_same_mask():
     assert tape.gradient(y, x).numpy().tolist() == y.numpy().tolist()
 
 
-def test_dropout_of_nothing():
+def test_dropout_with_rate_zero():
     v = tf.Variable([1.0, 2.0])
     y = tf.nn.dropout(v, 0.0)
     v.assign([5.0, 6.0])
@@ -506,7 +506,7 @@ def test_rows_that_are_dropped_together(noise_shape):
     assert set(map(tuple, y.tolist())) == {(0, 0, 0), (2, 2, 2)}
 
 
-def test_noise_of_smaller_rank_is_shared():
+def test_noise_of_lower_rank_broadcasts():
     y = tf.nn.dropout(tf.ones([5, 100]), 0.5, [100]).numpy()
 
     assert (y == y[0]).all()
@@ -517,12 +517,12 @@ def test_noise_of_smaller_rank_is_shared():
 
 
 @pytest.mark.parametrize("name", ["elu", "selu", "silu", "softmax", "l2_loss"])
-def test_what_needs_floats(name):
+def test_functions_that_require_floats(name):
     with pytest.raises(InvalidArgumentError, match="dtype int32 is not supported"):
         getattr(tf.nn, name)([1, 2])
 
 
-def test_activations_that_are_given_something_else():
+def test_errors_of_activations():
     assert_raises(
         lambda: tf.nn.gelu([1]),
         ValueError,
@@ -541,7 +541,7 @@ def test_activations_that_are_given_something_else():
     ("labels", "logits"),
     [((1, 2), (2, 3)), ((2, 3), (1, 3)), ((1, 3, 4), (2, 3, 4)), ((3, 2, 4), (2, 2, 4))],
 )
-def test_labels_and_logits_that_do_not_fit(labels, logits):
+def test_incompatible_labels_and_logits(labels, logits):
     assert_raises(
         lambda: tf.nn.softmax_cross_entropy_with_logits(tf.zeros(labels), tf.zeros(logits)),
         InvalidArgumentError,
@@ -550,7 +550,7 @@ def test_labels_and_logits_that_do_not_fit(labels, logits):
     )
 
 
-def test_cross_entropy_of_what_is_no_float():
+def test_cross_entropy_requires_floats():
     with pytest.raises(InvalidArgumentError, match="dtype int32 is not supported"):
         tf.nn.softmax_cross_entropy_with_logits([[1, 0]], [[2, 3]])
     with pytest.raises(InvalidArgumentError, match="axis -1 is out of range"):
@@ -561,7 +561,7 @@ SPARSE = "sparse_softmax_cross_entropy_with_logits"
 
 
 @pytest.mark.parametrize(("labels", "shape"), [([0], (2, 3)), ([[0, 2]], (2, 3)), ([0], (3,))])
-def test_sparse_labels_that_do_not_fit(labels, shape):
+def test_incompatible_sparse_labels(labels, shape):
     assert_raises(
         lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(labels, tf.zeros(shape)),
         ValueError,
@@ -571,7 +571,7 @@ def test_sparse_labels_that_do_not_fit(labels, shape):
 
 
 @pytest.mark.parametrize("label", [-1, 3])
-def test_labels_outside_the_classes(label):
+def test_labels_out_of_range(label):
     assert_raises(
         lambda: tf.nn.sparse_softmax_cross_entropy_with_logits([0, label], tf.zeros([2, 3])),
         InvalidArgumentError,
@@ -580,7 +580,7 @@ def test_labels_outside_the_classes(label):
     )
 
 
-def test_sparse_labels_of_another_kind():
+def test_sparse_labels_must_be_integers():
     f = tf.nn.sparse_softmax_cross_entropy_with_logits
 
     for labels, name in (([0.0], "float32"), (of_dtype([0], "uint8"), "uint8"), (["a"], "string")):
@@ -602,7 +602,7 @@ def test_sparse_labels_of_another_kind():
         f(None, [[1.0]])
 
 
-def test_cross_entropies_want_equal_shapes():
+def test_cross_entropies_require_equal_shapes():
     for name in ("sigmoid", "weighted"):
         f = getattr(tf.nn, f"{name}_cross_entropy_with_logits")
         more = (1.0,) if name == "weighted" else ()
@@ -618,12 +618,12 @@ def test_cross_entropies_want_equal_shapes():
         tf.nn.log_poisson_loss([1.0], [1.0, 2.0])
 
 
-def test_cross_entropies_want_one_dtype():
+def test_cross_entropies_require_the_same_dtype():
     with pytest.raises(InvalidArgumentError, match="was expected to be a float32 tensor"):
         tf.nn.sigmoid_cross_entropy_with_logits(tf.constant([1]), [0.5])
 
 
-def test_biases_that_do_not_fit():
+def test_incompatible_biases():
     x = tf.zeros([2, 3])
     assert_raises(
         lambda: tf.nn.bias_add(x, [1.0]),
@@ -649,7 +649,7 @@ def test_biases_that_do_not_fit():
     )
 
 
-def test_embeddings_that_are_not_there():
+def test_embedding_errors():
     with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = 3 is not in \[0, 3\)"):
         tf.nn.embedding_lookup(tf.constant(TABLE), [0, 3])
     assert_raises(
@@ -670,7 +670,7 @@ def test_embeddings_that_are_not_there():
 
 
 @pytest.mark.parametrize("rate", [1.0, 1, -0.1, 1.5])
-def test_rates_outside_the_range(rate):
+def test_dropout_rates_out_of_range(rate):
     assert_raises(
         lambda: tf.nn.dropout([1.0], rate),
         ValueError,
@@ -679,7 +679,7 @@ def test_rates_outside_the_range(rate):
     )
 
 
-def test_rates_of_another_kind():
+def test_dropout_rates_must_be_scalars():
     assert_raises(
         lambda: tf.nn.dropout([1.0], "a"),
         ValueError,

@@ -1,4 +1,4 @@
-"""Convolutions: TensorFlow's answers, gradients, layouts, and errors."""
+"""Convolutions: results recorded from TensorFlow, gradients, layouts and errors."""
 
 import json
 import pathlib
@@ -15,12 +15,12 @@ DATA = pathlib.Path(__file__).parents[1] / "data"
 ANSWERS = json.loads((DATA / "convolution_answers.json").read_text())
 
 
-def some(*shape):
+def random_array(*shape):
     return np.random.default_rng(list(shape)).standard_normal(shape)
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
-def test_tensorflow_gives_the_same(expression):
+def test_result_matches_tensorflow(expression):
     actual = answer(expression, tf)
 
     assert same(actual, ANSWERS[expression]), actual
@@ -82,22 +82,22 @@ DIFFERENTIABLE = {
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_gradients_agree_with_differences(name):
+def test_gradients_match_differences(name):
     f, *shapes = DIFFERENTIABLE[name]
 
-    assert_gradients(f, *(some(*shape) for shape in shapes))
+    assert_gradients(f, *(random_array(*shape) for shape in shapes))
 
 
 def test_second_order():
-    x, w = (tf.constant(some(*shape)) for shape in [(1, 4, 4, 2), (2, 2, 2, 2)])
+    x, w = (tf.constant(random_array(*shape)) for shape in [(1, 4, 4, 2), (2, 2, 2, 2)])
 
-    def slope(w):
+    def derivative(w):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.reduce_sum(tf.nn.conv2d(x, w, 2, "SAME") ** 3)
         return tape.gradient(y, x)
 
-    assert_gradients(slope, w.numpy())
+    assert_gradients(derivative, w.numpy())
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_second_order():
 )
 def test_channels_may_come_first(last, first):
     ndim = len(last) - 2
-    x, w = some(*range(2, 2 + len(last))), some(*(2,) * ndim, len(last) + 1, 2)
+    x, w = random_array(*range(2, 2 + len(last))), random_array(*(2,) * ndim, len(last) + 1, 2)
     plain = tf.nn.convolution(x, w, 2, "SAME")
     formats = {2: "NCHW", 3: "NCDHW"}
 
@@ -114,8 +114,8 @@ def test_channels_may_come_first(last, first):
     np.testing.assert_allclose(turned, np.transpose(plain, first), rtol=1e-12)
 
 
-def test_groups_are_convolved_each_by_itself():
-    x, w = some(2, 5, 5, 6), some(3, 3, 2, 9)
+def test_groups_are_convolved_separately():
+    x, w = random_array(2, 5, 5, 6), random_array(3, 3, 2, 9)
 
     whole = tf.nn.conv2d(x, w, 1, "SAME")
 
@@ -127,7 +127,7 @@ def test_groups_are_convolved_each_by_itself():
 
 
 def test_a_separable_convolution_is_a_depthwise_and_a_pointwise_one():
-    x, w, p = some(2, 5, 5, 3), some(3, 3, 3, 2), some(1, 1, 6, 4)
+    x, w, p = random_array(2, 5, 5, 3), random_array(3, 3, 3, 2), random_array(1, 1, 6, 4)
 
     y = tf.nn.separable_conv2d(x, w, p, [1, 2, 2, 1], "SAME")
 
@@ -137,26 +137,26 @@ def test_a_separable_convolution_is_a_depthwise_and_a_pointwise_one():
 
 @pytest.mark.parametrize("kernel", [(3, 3), (5, 1), (1, 4), (2, 2)])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_many_images_are_convolved_in_blocks_as_one_by_one(kernel, stride, monkeypatch):
+def test_blockwise_convolution_matches_single_images(kernel, stride, monkeypatch):
     monkeypatch.setattr("retrograde.ops._numpy_convolution._LINES", 4096)
     monkeypatch.setattr("retrograde.ops._numpy_convolution._BLOCK", 4096)
-    x, w = (tf.constant(some(*shape)) for shape in [(7, 8, 9, 3), (*kernel, 3, 4)])
+    x, w = (tf.constant(random_array(*shape)) for shape in [(7, 8, 9, 3), (*kernel, 3, 4)])
 
-    def everything(x):
+    def outputs_and_gradients(x):
         with tf.GradientTape() as tape:
             tape.watch([x, w])
             y = tf.nn.conv2d(x, w, stride, "SAME")
         return [y, *tape.gradient(y, [x, w])]
 
-    y, by_x, by_w = everything(x)
-    singles = [everything(x[i : i + 1]) for i in range(7)]
+    y, by_x, by_w = outputs_and_gradients(x)
+    singles = [outputs_and_gradients(x[i : i + 1]) for i in range(7)]
 
     np.testing.assert_allclose(y, tf.concat([s[0] for s in singles], 0), rtol=1e-12)
     np.testing.assert_allclose(by_x, tf.concat([s[1] for s in singles], 0), rtol=1e-12)
     np.testing.assert_allclose(by_w, sum(s[2] for s in singles), rtol=1e-11)
 
 
-def test_infinite_inputs_count_where_they_are_seen_and_nowhere_else():
+def test_infinite_inputs_affect_only_windows_that_contain_them():
     x = np.ones((1, 2, 4, 1), np.float32)
     x[0, 0, 0, 0] = np.inf
     with tf.GradientTape() as tape:

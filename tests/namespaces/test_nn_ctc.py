@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the loss, and the decoders."""
+"""Connectionist temporal classification: the loss and the decoders."""
 
 import itertools
 
@@ -15,12 +15,12 @@ LOGITS = np.random.default_rng(5).normal(size=(5, 2, 4))
 
 
 def merged(path, blank):
-    """What a path spells: without repetitions, then without blanks."""
+    """Returns the labels of a path: repetitions are merged, then blanks are removed."""
     return tuple(k for k, _ in itertools.groupby(path) if k != blank)
 
 
 def probabilities(logits, blank):
-    """The probability of each sequence of labels, by going through all paths."""
+    """Computes the probability of each label sequence by enumerating all paths."""
     p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     found = {}
     for path in itertools.product(range(p.shape[1]), repeat=len(p)):
@@ -36,7 +36,7 @@ def probabilities(logits, blank):
     ("blank", "labels"),
     [(0, [[1, 3, 1], [3, 3, 2]]), (2, [[1, 3, 1], [3, 3, 0]]), (-1, [[1, 0, 1], [2, 2, 0]])],
 )
-def test_the_loss_is_that_of_all_paths_together(blank, labels):
+def test_loss_sums_over_all_paths(blank, labels):
     lengths, times = [3, 2], [5, 4]
     actual = tf.nn.ctc_loss(labels, float64(LOGITS), lengths, times, blank_index=blank)
     expected = []
@@ -49,12 +49,12 @@ def test_the_loss_is_that_of_all_paths_together(blank, labels):
 
 
 @pytest.mark.parametrize("lengths", [([2, 2], [5, 5]), ([2, 1], [3, 4]), ([0, 2], [5, 4])], ids=str)
-def test_gradients_agree_with_differences_to_second_order(lengths):
+def test_gradients_match_differences_to_second_order(lengths):
     check_gradients(lambda x: tf.nn.ctc_loss(LABELS, x, *lengths), [tf.constant(LOGITS)], order=2)
 
 
-def test_the_gradient_is_that_of_each_path_by_its_share():
-    """The cotangent of a logit is its probability, less that of meeting its class on a path."""
+def test_gradient_weights_each_path_by_its_probability():
+    """The gradient of a logit is its probability minus its class's posterior probability."""
     g = gradient(lambda x: tf.nn.ctc_loss([[1]], x, [1], [3]), LOGITS[:3, :1])[0]
     p = np.exp(LOGITS[:3, 0]) / np.exp(LOGITS[:3, 0]).sum(-1, keepdims=True)
     met, total = np.zeros_like(p), 0
@@ -67,7 +67,7 @@ def test_the_gradient_is_that_of_each_path_by_its_share():
     np.testing.assert_allclose(g[:, 0], p - met / total, rtol=1e-10, atol=1e-14)
 
 
-def test_time_may_come_second():
+def test_batch_major_logits():
     first = tf.nn.ctc_loss(LABELS, LOGITS, [2, 2], [4, 5])
     x = LOGITS.transpose(1, 0, 2)
     second = tf.nn.ctc_loss(LABELS, x, [2, 2], [4, 5], logits_time_major=False)
@@ -75,7 +75,7 @@ def test_time_may_come_second():
     np.testing.assert_array_equal(first, second)
 
 
-def test_labels_that_do_not_fit_cost_infinity_and_have_no_gradient():
+def test_labels_that_are_too_long_have_infinite_loss_and_no_gradient():
     times = [2, 2]  # 3, 3 needs a blank in between
     y = tf.nn.ctc_loss(LABELS, LOGITS, [2, 2], times)
     g = gradient(lambda x: tf.nn.ctc_loss(LABELS, x, [2, 2], times), LOGITS)[0]
@@ -87,7 +87,7 @@ def test_labels_that_do_not_fit_cost_infinity_and_have_no_gradient():
     assert not g[2:].any()
 
 
-def test_nothing_takes_no_time():
+def test_empty_labels_and_logits():
     y = tf.nn.ctc_loss(LABELS, LOGITS, [0, 2], [0, 0])
 
     assert y.numpy().tolist() == [0, np.inf]
@@ -99,7 +99,7 @@ def test_nothing_takes_no_time():
     assert tf.nn.ctc_loss(np.zeros((0, 2), int), np.zeros((3, 0, 4)), none, none).shape == (0,)
 
 
-def test_without_labels_every_step_is_blank():
+def test_empty_labels_require_only_blanks():
     p = tf.nn.log_softmax(LOGITS).numpy()
     expected = -p[:, :, 0].sum(0)
 
@@ -108,7 +108,7 @@ def test_without_labels_every_step_is_blank():
     np.testing.assert_allclose(tf.nn.ctc_loss(empty, LOGITS, [0, 0], [5, 5]), expected)
 
 
-def test_what_lies_beyond_the_lengths_counts_nothing():
+def test_values_beyond_the_lengths_are_ignored():
     labels, x = np.array([[1, 2, -7], [3, 99, 99]]), LOGITS.copy()
     x[4:, 0] = x[2:, 1] = 1e6
     y = tf.nn.ctc_loss(labels, x, [2, 1], [4, 2])
@@ -131,7 +131,7 @@ def test_classes_without_probability():
     assert np.isfinite(g).all()
 
 
-def test_not_a_number_is_passed_on_in_its_row():
+def test_nan_affects_only_its_row():
     x = LOGITS.copy()
     x[1, 1, 2] = np.nan
     y = tf.nn.ctc_loss(LABELS, x, [2, 2], [5, 5]).numpy()
@@ -140,7 +140,7 @@ def test_not_a_number_is_passed_on_in_its_row():
     assert np.isnan(y[1])
 
 
-def test_long_sequences_neither_overflow_nor_lose_digits():
+def test_long_sequences_are_accurate():
     rng = np.random.default_rng(1)
     x, labels = rng.normal(size=(800, 1, 6)) * 3, rng.integers(1, 6, (1, 90))
     wide, narrow = (
@@ -178,7 +178,7 @@ def test_labels_may_be_sparse():
     )
 
 
-def test_jacobians_take_one_walk():
+def test_jacobians_are_computed_in_one_backward_pass():
     x = tf.constant(LOGITS)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
@@ -243,7 +243,7 @@ LOSS_ERRORS = {
 
 
 @pytest.mark.parametrize("name", LOSS_ERRORS)
-def test_what_has_no_loss_is_refused(name):
+def test_loss_errors(name):
     assert_raises(*LOSS_ERRORS[name])
 
 
@@ -251,7 +251,7 @@ def test_what_has_no_loss_is_refused(name):
 
 
 def rows_of(sparse):
-    """The labels in each row of a SparseTensor."""
+    """Returns the labels in each row of a SparseTensor."""
     rows = [[] for _ in range(sparse.shape[0])]
     for (row, place), label in zip(sparse.indices.numpy(), sparse.values.numpy(), strict=True):
         assert place == len(rows[row])
@@ -262,7 +262,7 @@ def rows_of(sparse):
 
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("blank", [None, 0, -2])
-def test_the_greedy_decoder_takes_the_best_class_at_each_time(blank, merge):
+def test_greedy_decoder_selects_the_best_class_at_each_step(blank, merge):
     x = np.random.default_rng(3).normal(size=(9, 3, 3))
     times = [9, 4, 0]
     (labels,), cost = tf.nn.ctc_greedy_decoder(x, times, merge_repeated=merge, blank_index=blank)
@@ -280,7 +280,7 @@ def test_the_greedy_decoder_takes_the_best_class_at_each_time(blank, merge):
     np.testing.assert_allclose(cost, sums, atol=1e-15)
 
 
-def test_a_wide_beam_finds_the_most_likely_labels_of_all():
+def test_a_wide_beam_finds_the_most_likely_labels():
     x = np.random.default_rng(8).normal(size=(5, 2, 3))
     paths, scores = tf.nn.ctc_beam_search_decoder(x, [5, 4], beam_width=1000, top_paths=6)
     for b, time in enumerate([5, 4]):
@@ -289,7 +289,7 @@ def test_a_wide_beam_finds_the_most_likely_labels_of_all():
         np.testing.assert_allclose(scores[b], np.log([chance for _, chance in every]), rtol=1e-10)
 
 
-def test_a_narrow_beam_may_miss_some_but_never_exceeds_the_truth():
+def test_a_narrow_beam_never_exceeds_the_exact_probability():
     x = np.random.default_rng(9).normal(size=(6, 1, 3)) * 2
     every = probabilities(x[:, 0], 2)
     for width in (1, 2, 4):
@@ -369,5 +369,5 @@ DECODER_ERRORS = {
 
 
 @pytest.mark.parametrize("name", DECODER_ERRORS)
-def test_what_cannot_be_decoded_is_refused(name):
+def test_decoder_errors(name):
     assert_raises(*DECODER_ERRORS[name])

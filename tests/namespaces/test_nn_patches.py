@@ -11,7 +11,7 @@ from tests.namespaces.helpers import NUMERIC, assert_gradients, assert_raises, o
 IMAGE = np.arange(1.0, 13.0).reshape(1, 3, 4, 1)
 
 
-def test_patches_are_laid_out_flat():
+def test_patches_are_flattened():
     patches = extract_patches(IMAGE, [1, 2, 2, 1], [1, 1, 2, 1], [1, 1, 1, 1], "VALID")
 
     expected = [[[1, 2, 5, 6], [3, 4, 7, 8]], [[5, 6, 9, 10], [7, 8, 11, 12]]]
@@ -26,20 +26,20 @@ def test_channels_vary_fastest_in_a_patch():
     np.testing.assert_array_equal(patches.numpy().ravel(), image.ravel())
 
 
-def test_same_padding_puts_the_odd_zero_behind():
+def test_same_padding_puts_the_odd_zero_at_the_end():
     patches = extract_patches(IMAGE, [1, 2, 2, 1], [1, 2, 3, 1], [1, 1, 1, 1], "SAME")
 
     expected = [[[1, 2, 5, 6], [4, 0, 8, 0]], [[9, 10, 0, 0], [12, 0, 0, 0]]]
     np.testing.assert_array_equal(patches.numpy(), [expected])
 
 
-def test_rates_spread_a_patch():
+def test_rates_dilate_a_patch():
     patches = extract_patches(IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 2, 3, 1], "VALID")
 
     np.testing.assert_array_equal(patches.numpy(), [[[[1, 4, 9, 12]]]])
 
 
-def test_volumes_have_patches_too():
+def test_patches_of_volumes():
     volume = np.arange(16.0, dtype=np.float32).reshape(1, 2, 2, 4, 1)
 
     patches = tf.extract_volume_patches(volume, [1, 2, 1, 2, 1], [1, 1, 1, 2, 1], "VALID")

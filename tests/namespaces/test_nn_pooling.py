@@ -1,4 +1,4 @@
-"""Pooling: TensorFlow's answers, ties, gradients, layouts, and errors."""
+"""Pooling: results recorded from TensorFlow, ties, gradients, layouts and errors."""
 
 import json
 import pathlib
@@ -15,12 +15,12 @@ DATA = pathlib.Path(__file__).parents[1] / "data"
 ANSWERS = json.loads((DATA / "pooling_answers.json").read_text())
 
 
-def some(*shape):
+def random_array(*shape):
     return np.random.default_rng(list(shape)).standard_normal(shape)
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
-def test_tensorflow_gives_the_same(expression):
+def test_result_matches_tensorflow(expression):
     actual = answer(expression, tf)
 
     assert same(actual, ANSWERS[expression]), actual
@@ -52,23 +52,23 @@ DIFFERENTIABLE = {
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_gradients_agree_with_differences(name):
+def test_gradients_match_differences(name):
     f, shape = DIFFERENTIABLE[name]
 
-    assert_gradients(lambda x: f(x) ** 2, some(*shape))
+    assert_gradients(lambda x: f(x) ** 2, random_array(*shape))
 
 
-def test_second_order_of_the_largest():
-    def slope(x):
+def test_second_order_gradient_of_max_pool():
+    def derivative(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.reduce_sum(tf.nn.max_pool2d(x, 2, 1, "SAME") ** 3)
         return tape.gradient(y, x)
 
-    assert_gradients(slope, some(1, 4, 5, 2))
+    assert_gradients(derivative, random_array(1, 4, 5, 2))
 
 
-def test_of_several_largest_cells_the_first_gets_the_gradient():
+def test_in_a_tie_the_first_maximum_gets_the_gradient():
     x = np.float32([[1, 3, 0], [3, 3, 2], [3, 1, 3]]).reshape(1, 3, 3, 1)
 
     (g,) = gradient(lambda x: tf.nn.max_pool2d(x, 3, 1, "VALID"), x)
@@ -76,13 +76,13 @@ def test_of_several_largest_cells_the_first_gets_the_gradient():
     np.testing.assert_array_equal(g.ravel(), [0, 1, 0, 0, 0, 0, 0, 0, 0])
 
 
-def test_in_a_volume_too_the_first_of_several_gets_the_gradient():
+def test_in_a_tie_the_first_maximum_of_a_volume_gets_the_gradient():
     (g,) = gradient(lambda x: tf.nn.max_pool3d(x, 2, 1, "VALID"), np.ones((1, 2, 2, 2, 1)))
 
     np.testing.assert_array_equal(g.ravel(), [1, 0, 0, 0, 0, 0, 0, 0])
 
 
-def test_infinite_gradients_reach_the_largest_cell_alone():
+def test_infinite_gradients_reach_only_the_maximum():
     x = np.float32([[[1], [2], [4], [3]]])
 
     (g,) = gradient(
@@ -102,17 +102,17 @@ def test_negative_infinity_is_larger_than_padding():
 
 
 @pytest.mark.parametrize("f", [tf.nn.max_pool2d, tf.nn.avg_pool2d])
-def test_many_images_are_pooled_over_threads_as_one_by_one(f):
-    x = tf.constant(some(150, 14, 16, 8))
+def test_threaded_pooling_matches_single_images(f):
+    x = tf.constant(random_array(150, 14, 16, 8))
 
-    def everything(x):
+    def outputs_and_gradients(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = f(x, 2, 2, "SAME")
         return y, tape.gradient(y, x)
 
-    y, g = everything(x)
-    parts = [everything(x[i : i + 1]) for i in (0, 77, 149)]
+    y, g = outputs_and_gradients(x)
+    parts = [outputs_and_gradients(x[i : i + 1]) for i in (0, 77, 149)]
 
     for i, (y_part, g_part) in zip((0, 77, 149), parts, strict=True):
         np.testing.assert_array_equal(y[i : i + 1], y_part)

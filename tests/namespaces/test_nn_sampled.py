@@ -1,4 +1,4 @@
-"""Sampled losses, sparse embeddings, isotonic regression, averages and dropout."""
+"""Sampled losses, sparse embeddings, isotonic regression, average losses and dropout."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def sampled(loss, weights, biases, inputs, **options):
 # Sampled losses
 
 
-def test_with_all_classes_the_sampled_softmax_is_the_softmax():
+def test_sampling_all_classes_gives_the_full_softmax():
     y = sampled(tf.nn.sampled_softmax_loss, float64(WEIGHTS), float64(BIASES), float64(INPUTS))
     logits = INPUTS @ WEIGHTS.T + BIASES
     shares = np.zeros((2, 6))
@@ -35,7 +35,7 @@ def test_with_all_classes_the_sampled_softmax_is_the_softmax():
 
 
 @every_loss
-def test_gradients_of_sampled_losses_agree_with_differences_to_second_order(loss):
+def test_gradients_of_sampled_losses_match_differences_to_second_order(loss):
     check_gradients(
         lambda w, b, x: sampled(loss, w, b, x, remove_accidental_hits=False),
         [tf.constant(v) for v in (WEIGHTS, BIASES, INPUTS)],
@@ -44,7 +44,7 @@ def test_gradients_of_sampled_losses_agree_with_differences_to_second_order(loss
 
 
 @every_loss
-def test_the_gradients_of_weights_and_biases_are_slices(loss):
+def test_gradients_of_weights_and_biases_are_indexed_slices(loss):
     w, b = tf.Variable(WEIGHTS), tf.Variable(BIASES)
     with tf.GradientTape() as tape:
         y = sampled(loss, w, b, tf.constant(INPUTS))
@@ -54,7 +54,7 @@ def test_the_gradients_of_weights_and_biases_are_slices(loss):
 
 
 @every_loss
-def test_candidates_are_drawn_if_none_are_given(loss):
+def test_candidates_are_sampled_by_default(loss):
     tf.random.set_seed(4)
     y = loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2)
     tf.random.set_seed(4)
@@ -64,7 +64,7 @@ def test_candidates_are_drawn_if_none_are_given(loss):
     np.testing.assert_array_equal(y, again)
 
 
-def test_a_seed_chooses_the_candidates():
+def test_a_seed_determines_the_candidates():
     draws = [
         tf.nn.sampled_softmax_loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2, seed=seed).numpy()
         for seed in (8, 9)
@@ -79,7 +79,7 @@ def test_a_seed_chooses_the_candidates():
 
 
 @every_loss
-def test_accidental_hits_count_nothing_and_have_no_gradient(loss):
+def test_removed_accidental_hits_have_no_effect_and_no_gradient(loss):
     true = tf.constant([[1], [1]], tf.int64)
     ones = tf.ones([2, 1])
 
@@ -116,7 +116,7 @@ SAMPLED_ERRORS = {
 
 
 @pytest.mark.parametrize("name", SAMPLED_ERRORS)
-def test_what_cannot_be_sampled_is_refused(name):
+def test_errors_of_sampled_losses(name):
     call, message = SAMPLED_ERRORS[name]
     assert_raises(call, Invalid, message)
 
@@ -128,13 +128,13 @@ IDS = tf.SparseTensor(PLACES, tf.constant([1, 3, 0, 2, 2], tf.int64), [5, 2])
 AMOUNTS = np.array([1.0, 2.0, 0.5, 3.0, 1.5])
 
 
-def weighed(amounts):
+def sparse_weights(amounts):
     return tf.SparseTensor(PLACES, amounts, [5, 2])
 
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
-def test_embeddings_are_put_together(combiner):
-    y = tf.nn.embedding_lookup_sparse(float64(WEIGHTS), IDS, weighed(AMOUNTS), combiner)
+def test_embeddings_are_combined(combiner):
+    y = tf.nn.embedding_lookup_sparse(float64(WEIGHTS), IDS, sparse_weights(AMOUNTS), combiner)
     matrix = np.zeros((4, 6))
     np.add.at(matrix, (np.array(PLACES)[:, 0], IDS.values.numpy()), AMOUNTS)
     rows = [AMOUNTS[:2], AMOUNTS[2:3], np.array([1.0]), AMOUNTS[3:]]
@@ -146,21 +146,23 @@ def test_embeddings_are_put_together(combiner):
 
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
-def test_gradients_of_embeddings_agree_with_differences(combiner):
+def test_gradients_of_embeddings_match_differences(combiner):
     assert_gradients(
-        lambda w, a: tf.nn.embedding_lookup_sparse(w, IDS, weighed(a), combiner), WEIGHTS, AMOUNTS
+        lambda w, a: tf.nn.embedding_lookup_sparse(w, IDS, sparse_weights(a), combiner),
+        WEIGHTS,
+        AMOUNTS,
     )
     assert_gradients(
         lambda w: tf.nn.embedding_lookup_sparse(w, IDS, None, combiner, max_norm=1.0), WEIGHTS
     )
     check_gradients(
-        lambda w, a: tf.nn.embedding_lookup_sparse(w, IDS, weighed(a), combiner),
+        lambda w, a: tf.nn.embedding_lookup_sparse(w, IDS, sparse_weights(a), combiner),
         [tf.constant(WEIGHTS), tf.constant(AMOUNTS)],
         order=2,
     )
 
 
-def test_the_gradient_of_the_table_is_slices():
+def test_gradient_of_the_table_is_indexed_slices():
     table = tf.Variable(WEIGHTS)
     with tf.GradientTape(persistent=True) as tape:
         y = tf.nn.embedding_lookup_sparse(table, IDS, None)
@@ -170,10 +172,10 @@ def test_the_gradient_of_the_table_is_slices():
     assert isinstance(tape.gradient(z, table), tf.IndexedSlices)
 
 
-def test_safe_lookups_agree_with_differences():
+def test_gradients_of_safe_lookups_match_differences():
     ids = tf.SparseTensor(PLACES, tf.constant([1, -3, 0, 2, 2], tf.int64), [5, 2])
     assert_gradients(
-        lambda w, a: tf.nn.safe_embedding_lookup_sparse(w, ids, weighed(a), default_id=4),
+        lambda w, a: tf.nn.safe_embedding_lookup_sparse(w, ids, sparse_weights(a), default_id=4),
         WEIGHTS,
         AMOUNTS,
     )
@@ -202,7 +204,7 @@ EMBEDDING_ERRORS = {
         TypeError,
         f"embedding_lookup_sparse: sp_weights {KIND} list.",
     ),
-    "weights in other places": (
+    "weights with another structure": (
         lambda: tf.nn.embedding_lookup_sparse(
             WEIGHTS, IDS, tf.SparseTensor([[0, 0]], [1.0], [5, 2])
         ),
@@ -236,7 +238,7 @@ EMBEDDING_ERRORS = {
 
 
 @pytest.mark.parametrize("name", EMBEDDING_ERRORS)
-def test_what_cannot_be_looked_up_is_refused(name):
+def test_errors_of_embeddings(name):
     assert_raises(*EMBEDDING_ERRORS[name])
 
 
@@ -261,7 +263,7 @@ def test_isotonic_regression_is_the_closest_monotone_sequence(axis, decreasing):
 
 
 @pytest.mark.parametrize("decreasing", [True, False])
-def test_gradients_of_isotonic_regression_agree_with_differences(decreasing):
+def test_gradients_of_isotonic_regression_match_differences(decreasing):
     x = np.random.default_rng(4).normal(size=(3, 8))
     assert_gradients(lambda x: tf.nn.isotonic_regression(x, decreasing)[0], x)
     assert_gradients(lambda x: tf.nn.isotonic_regression(x, decreasing, axis=0)[0], x)
@@ -283,12 +285,12 @@ def test_isotonic_regression_keeps_float_dtypes(dtype):
     np.testing.assert_allclose(tf.cast(y, tf.float64), 7 / 3, rtol=1e-2)
 
 
-def test_isotonic_regression_needs_numbers_that_can_be_compared():
+def test_isotonic_regression_requires_real_numbers():
     with pytest.raises(Invalid, match="`inputs` has dtype complex64"):
         tf.nn.isotonic_regression(tf.constant([1j], tf.complex64))
 
 
-# Averages
+# Average losses
 
 AVERAGES = {
     "a scalar": (
@@ -306,7 +308,7 @@ AVERAGES = {
         ValueError,
         "compute_average_loss: global_batch_size must be a scalar. Received: shape (1,).",
     ),
-    "less than nothing": (
+    "a negative size": (
         lambda: tf.nn.compute_average_loss([1.0], global_batch_size=-2),
         Invalid,
         "compute_average_loss: global_batch_size must not be negative. Received: -2.",
@@ -315,11 +317,11 @@ AVERAGES = {
 
 
 @pytest.mark.parametrize("name", AVERAGES)
-def test_what_has_no_average_is_refused(name):
+def test_errors_of_average_losses(name):
     assert_raises(*AVERAGES[name])
 
 
-def test_gradients_of_averages_agree_with_differences():
+def test_gradients_of_average_losses_match_differences():
     x, w = RNG.normal(size=(3, 2)), RNG.normal(size=3)
     assert_gradients(lambda x, w: tf.nn.compute_average_loss(x, w, global_batch_size=5), x, w)
     assert_gradients(tf.nn.scale_regularization_loss, x)
@@ -350,7 +352,7 @@ def test_dropped_elements_have_no_gradient():
     assert set(gradient(f, np.ones(50, np.float32))[0]) == {0, 2}
 
 
-def test_elements_may_share_their_fate():
+def test_noise_shape_drops_elements_together():
     y = tf.nn.experimental.stateless_dropout(tf.ones([40, 3]), 0.5, [1, 2], noise_shape=[40, 1])
 
     assert (y.numpy() == y.numpy()[:, :1]).all()

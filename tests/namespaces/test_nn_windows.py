@@ -1,4 +1,4 @@
-"""Blocks, dilation and erosion, fractional pooling, local normalisation."""
+"""Spatial blocks, dilation and erosion, fractional pooling, local response normalization."""
 
 import json
 import pathlib
@@ -16,12 +16,12 @@ ANSWERS = json.loads((DATA / "window_answers.json").read_text())
 ONES = [1, 1, 1, 1]
 
 
-def some(*shape):
+def random_array(*shape):
     return np.random.default_rng(list(shape)).standard_normal(shape)
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
-def test_tensorflow_gives_the_same(expression):
+def test_result_matches_tensorflow(expression):
     actual = answer(expression, tf)
 
     assert same(actual, ANSWERS[expression]), actual
@@ -52,28 +52,28 @@ DIFFERENTIABLE = {
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_gradients_agree_with_differences(name):
+def test_gradients_match_differences(name):
     f, *shapes = DIFFERENTIABLE[name]
 
-    assert_gradients(lambda *xs: f(*xs) ** 2, *(some(*shape) for shape in shapes))
+    assert_gradients(lambda *xs: f(*xs) ** 2, *(random_array(*shape) for shape in shapes))
 
 
 @pytest.mark.parametrize("name", ["dilation2d", "fractional_max_pool", "batch_to_space"])
 def test_second_order(name):
     f, shape, *others = DIFFERENTIABLE[name]
-    rest = [tf.constant(some(*s)) for s in others]
+    rest = [tf.constant(random_array(*s)) for s in others]
 
-    def slope(x):
+    def derivative(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.reduce_sum(f(x, *rest) ** 3)
         return tape.gradient(y, x)
 
-    assert_gradients(slope, some(*shape))
+    assert_gradients(derivative, random_array(*shape))
 
 
-def test_channels_first_is_the_same_turned():
-    x = some(2, 4, 6, 8)
+def test_channels_first_matches_transposed_channels_last():
+    x = random_array(2, 4, 6, 8)
     for f in (tf.nn.space_to_depth, tf.nn.depth_to_space):
         turned = f(np.transpose(x, (0, 3, 1, 2)), 2, "NCHW")
 
@@ -81,7 +81,7 @@ def test_channels_first_is_the_same_turned():
 
 
 @pytest.mark.parametrize("rate", [1, 2])
-def test_what_works_on_blocks_is_given_its_arguments_in_order(rate):
+def test_with_space_to_batch_passes_arguments_in_order(rate):
     given = []
 
     def op(x, *others):
@@ -93,8 +93,8 @@ def test_what_works_on_blocks_is_given_its_arguments_in_order(rate):
     assert given == [2, "VALID"]
 
 
-def test_erosion_is_dilation_turned_upside_down():
-    x, w = some(1, 5, 6, 2), some(2, 3, 2)
+def test_erosion_is_negated_dilation_of_the_negative():
+    x, w = random_array(1, 5, 6, 2), random_array(2, 3, 2)
 
     eroded = tf.nn.erosion2d(x, w, ONES, "SAME", "NHWC", ONES)
 
@@ -104,8 +104,8 @@ def test_erosion_is_dilation_turned_upside_down():
 
 @pytest.mark.parametrize("overlapping", [False, True])
 @pytest.mark.parametrize("pseudo_random", [False, True])
-def test_fractional_pools_are_those_of_their_windows(pseudo_random, overlapping):
-    x = some(2, 11, 9, 3)
+def test_fractional_pooling_matches_its_windows(pseudo_random, overlapping):
+    x = random_array(2, 11, 9, 3)
     for f, reduce in [(tf.nn.fractional_max_pool, np.max), (tf.nn.fractional_avg_pool, np.mean)]:
         y, rows, columns = f(x, [1.0, 1.6, 2.3, 1.0], pseudo_random, overlapping, seed=5)
 
@@ -119,8 +119,8 @@ def test_fractional_pools_are_those_of_their_windows(pseudo_random, overlapping)
             np.testing.assert_allclose(y[:, i, j], reduce(part, axis=(1, 2)), rtol=1e-12)
 
 
-def test_a_seed_gives_the_same_windows_and_none_gives_others():
-    x = some(1, 40, 40, 1)
+def test_a_seed_reproduces_the_windows():
+    x = random_array(1, 40, 40, 1)
 
     def rows(seed):
         return tuple(tf.nn.fractional_max_pool(x, 1.5, seed=seed).row_pooling_sequence.numpy())
@@ -130,9 +130,9 @@ def test_a_seed_gives_the_same_windows_and_none_gives_others():
     assert len({rows(0) for _ in range(4)}) > 1
 
 
-def test_fractional_pools_have_names_for_their_parts():
+def test_fractional_pooling_returns_named_tuples():
     for f in (tf.nn.fractional_max_pool, tf.nn.fractional_avg_pool):
-        result = f(some(1, 4, 4, 1), 2.0, seed=1)
+        result = f(random_array(1, 4, 4, 1), 2.0, seed=1)
 
         assert result.output.shape == (1, 2, 2, 1)
         assert result.col_pooling_sequence.dtype == tf.int64

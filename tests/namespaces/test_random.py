@@ -1,4 +1,4 @@
-"""tf.random: reproducible, well distributed, differentiable in its parameters."""
+"""tf.random: reproducibility, distributions, gradients of parameters, generators."""
 
 import threading
 
@@ -23,11 +23,11 @@ def draws(count=3):
     return [tf.random.uniform([2]).numpy().tolist() for _ in range(count)]
 
 
-# The same again
+# Reproducibility
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-def test_a_seed_gives_the_same_numbers_again(draw):
+def test_a_seed_reproduces_the_numbers(draw):
     tf.random.set_seed(7)
     first = [draw([3]).numpy().tolist(), draw([3]).numpy().tolist()]
     tf.random.set_seed(7)
@@ -45,7 +45,7 @@ def test_another_seed_gives_other_numbers():
     assert first != draws()
 
 
-def test_a_seed_for_one_call_counts_apart():
+def test_an_operation_seed_has_its_own_stream():
     tf.random.set_seed(7)
     plain = draws()
     tf.random.set_seed(7)
@@ -60,7 +60,7 @@ def test_a_seed_for_one_call_counts_apart():
     assert own[0] != tf.random.uniform([2], seed=2).numpy().tolist()
 
 
-def test_without_a_global_seed_a_seed_for_one_call_is_enough():
+def test_an_operation_seed_suffices_without_a_global_seed():
     def sequence():
         random_state.set_seed(None)
         return [tf.random.normal([2], seed=4).numpy().tolist() for _ in range(2)]
@@ -74,7 +74,7 @@ def test_without_any_seed_numbers_differ():
     assert draws(1) != draws(1)
 
 
-def test_what_other_threads_draw_changes_nothing():
+def test_draws_of_other_threads_have_no_effect():
     tf.random.set_seed(7)
     alone = draws(6)
     tf.random.set_seed(7)
@@ -88,7 +88,7 @@ def test_what_other_threads_draw_changes_nothing():
     assert not any(numbers in alone for numbers in other)
 
 
-def test_threads_draw_different_numbers_under_pressure():
+def test_concurrent_threads_draw_different_numbers():
     tf.random.set_seed(7)
     found = []
 
@@ -100,7 +100,7 @@ def test_threads_draw_different_numbers_under_pressure():
     assert len(set(found)) == 400
 
 
-def test_a_saved_state_replays_and_leaves_the_stream_alone():
+def test_replaying_a_saved_state_does_not_affect_the_stream():
     tf.random.set_seed(7)
     draws(2)
     saved = random_state.state()
@@ -116,7 +116,7 @@ def test_a_saved_state_replays_and_leaves_the_stream_alone():
     assert inside == outside
 
 
-def test_recomputed_functions_draw_what_they_drew():
+def test_recomputed_functions_draw_the_same_numbers():
     @tf.recompute_grad
     def noisy(x):
         return x * tf.random.uniform([4])
@@ -129,7 +129,7 @@ def test_recomputed_functions_draw_what_they_drew():
     np.testing.assert_allclose(tape.gradient(y, x), tf.reduce_sum(y) / 2.0, rtol=1e-6)
 
 
-# How they are distributed
+# Distributions
 
 
 def test_uniform_numbers_are_uniform():
@@ -149,7 +149,7 @@ def test_normal_numbers_are_normal():
     assert abs(x.std() - 2) < 4 * 2 / np.sqrt(2 * SIZE)
 
 
-def test_truncated_normal_numbers_stay_within_two_deviations():
+def test_truncated_normal_numbers_are_within_two_standard_deviations():
     x = tf.random.stateless_truncated_normal([SIZE], SEED, 3.0, 2.0, tf.float64).numpy()
 
     assert np.abs(x - 3).max() <= 4
@@ -157,7 +157,7 @@ def test_truncated_normal_numbers_stay_within_two_deviations():
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32])
-def test_narrow_dtypes_stay_below_the_upper_end(dtype):
+def test_narrow_dtypes_stay_below_maxval(dtype):
     x = tf.random.stateless_uniform([SIZE], SEED, dtype=dtype)
     values = x.numpy().astype(np.float64)
 
@@ -176,7 +176,7 @@ def test_integers_are_all_equally_likely():
     assert scipy.stats.chisquare(counts).pvalue > 0.01
 
 
-def test_draws_one_after_the_other_are_independent():
+def test_consecutive_draws_are_independent():
     tf.random.set_seed(11)
     x = np.stack([tf.random.normal([SIZE], dtype=tf.float64).numpy() for _ in range(2)])
     pairs = tf.random.stateless_normal([SIZE], [3, 6], dtype=tf.float64).numpy(), x[0]
@@ -185,7 +185,7 @@ def test_draws_one_after_the_other_are_independent():
     assert abs(np.corrcoef(pairs)[0, 1]) < 4 / np.sqrt(SIZE)
 
 
-def test_classes_come_with_the_probabilities_of_their_logits():
+def test_categorical_frequencies_match_the_logits():
     logits = np.log([[0.2, 0.8], [0.5, 0.5]])
     x = tf.random.stateless_categorical(logits, SIZE, SEED).numpy()
 
@@ -205,7 +205,7 @@ def test_shuffling_keeps_the_rows():
 # Parameters
 
 
-def test_gradients_flow_to_mean_and_deviation():
+def test_gradients_flow_to_mean_and_stddev():
     mean, stddev = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
     unit = tf.random.stateless_normal([4, 2], SEED).numpy()
     with tf.GradientTape() as tape:
@@ -217,21 +217,21 @@ def test_gradients_flow_to_mean_and_deviation():
     np.testing.assert_allclose(g[1], unit.sum(), rtol=1e-5)
 
 
-def test_integers_need_an_upper_end():
+def test_integers_require_maxval():
     with pytest.raises(ValueError, match="Must specify maxval for integer dtype int32"):
         tf.random.uniform([2], dtype=tf.int32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected minval < maxval"):
         tf.random.uniform([2], 3, 3, tf.int32)
 
 
-def test_other_dtypes_are_refused():
+def test_unsupported_dtypes_raise():
     with pytest.raises(ValueError, match="invalid value bool"):
         tf.random.uniform([2], dtype=tf.bool)
     with pytest.raises(ValueError, match="invalid value int32"):
         tf.random.normal([2], dtype=tf.int32)
 
 
-def test_a_stateless_seed_is_a_pair():
+def test_a_stateless_seed_must_be_a_pair():
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"seed must have shape \[2\]"):
         tf.random.stateless_uniform([2], seed=1)
 
@@ -241,7 +241,7 @@ def test_a_shape_may_be_a_tensor():
     assert tf.random.uniform([]).shape == ()
 
 
-# Seeds out of seeds
+# Derived seeds
 
 
 def test_split_seeds_are_new_and_reproducible():
@@ -263,7 +263,7 @@ def test_folding_in_another_number_gives_another_seed():
 # Generators
 
 
-def test_generators_of_one_seed_agree():
+def test_generators_with_the_same_seed_agree():
     a, b = (tf.random.Generator.from_seed(5) for _ in range(2))
 
     np.testing.assert_array_equal(a.normal([3]), b.normal([3]))
@@ -289,7 +289,7 @@ def test_the_state_of_a_generator_can_be_saved_and_restored():
     np.testing.assert_array_equal(g.normal([2]), first)
 
 
-def test_a_copy_goes_on_by_itself():
+def test_a_copied_generator_is_independent():
     g = tf.random.Generator.from_seed(5)
     copy = tf.random.Generator(g)
 
@@ -298,7 +298,7 @@ def test_a_copy_goes_on_by_itself():
     assert g.normal([2]).numpy().tolist() != copy.normal([2]).numpy().tolist()
 
 
-def test_generators_made_by_splitting_share_nothing():
+def test_split_generators_are_independent():
     g = tf.random.Generator.from_seed(5)
     parts = [g, *g.split(3)]
     numbers = {float(part.uniform([], dtype=tf.float64)) for part in parts}

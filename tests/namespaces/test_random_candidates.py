@@ -1,4 +1,4 @@
-"""Samplers of candidate classes: what they draw, and how often each class is to be expected."""
+"""Candidate samplers: distributions and expected counts."""
 
 import numpy as np
 import pytest
@@ -33,36 +33,38 @@ SAMPLERS = {  # the sampler, and the probabilities of its classes from 0 to 4
         np.array(WEIGHTS) / 15,
     ),
 }
-every_sampler = pytest.mark.parametrize(("sampler", "shares"), SAMPLERS.values(), ids=SAMPLERS)
+every_sampler = pytest.mark.parametrize(
+    ("sampler", "probabilities"), SAMPLERS.values(), ids=SAMPLERS
+)
 
 
 @every_sampler
-def test_classes_come_with_their_probabilities(sampler, shares):
+def test_frequencies_match_the_probabilities(sampler, probabilities):
     tf.random.set_seed(1)
     sampled = sampler(TRUE, 2, SIZE, False).sampled_candidates
 
     assert sampled.dtype == tf.int64
     counts = np.bincount(sampled.numpy(), minlength=5)
-    assert scipy.stats.chisquare(counts, shares * SIZE).pvalue > 0.01
+    assert scipy.stats.chisquare(counts, probabilities * SIZE).pvalue > 0.01
 
 
 @every_sampler
-def test_expected_counts_are_those_of_as_many_tries(sampler, shares):
+def test_expected_counts_match_the_number_of_tries(sampler, probabilities):
     sampled, true_count, sampled_count = sampler(TRUE, 2, 3, False)
 
     assert true_count.dtype == sampled_count.dtype == tf.float32
-    np.testing.assert_allclose(true_count, shares[TRUE.numpy()] * 3, rtol=1e-6)
-    np.testing.assert_allclose(sampled_count, shares[sampled.numpy()] * 3, rtol=1e-6)
+    np.testing.assert_allclose(true_count, probabilities[TRUE.numpy()] * 3, rtol=1e-6)
+    np.testing.assert_allclose(sampled_count, probabilities[sampled.numpy()] * 3, rtol=1e-6)
 
 
 @every_sampler
-def test_unique_classes_are_different_and_counted_by_the_tries_it_took(sampler, shares):
+def test_unique_classes_are_distinct_and_counts_use_the_tries_made(sampler, probabilities):
     tf.random.set_seed(3)
     tries = set()
     for _ in range(20):
         sampled, true_count, sampled_count = sampler(TRUE, 2, 3, True)
         assert len(set(sampled.numpy().tolist())) == 3
-        share = shares[TRUE.numpy()]
+        share = probabilities[TRUE.numpy()]
         if np.allclose(true_count, share * 3):
             tries.add(3)
             continue
@@ -70,7 +72,7 @@ def test_unique_classes_are_different_and_counted_by_the_tries_it_took(sampler, 
         number = round(float(taken))
         tries.add(number)
         np.testing.assert_allclose(true_count, 1 - (1 - share) ** number, rtol=1e-5)
-        share = shares[sampled.numpy()]
+        share = probabilities[sampled.numpy()]
         np.testing.assert_allclose(sampled_count, 1 - (1 - share) ** number, rtol=1e-5)
 
     assert len(tries) > 1
@@ -78,8 +80,8 @@ def test_unique_classes_are_different_and_counted_by_the_tries_it_took(sampler, 
 
 
 @every_sampler
-def test_a_seed_gives_the_same_classes_again(sampler, shares):
-    del shares
+def test_a_seed_reproduces_the_classes(sampler, probabilities):
+    del probabilities
     draws = []
     for _ in range(2):
         tf.random.set_seed(5)
@@ -90,14 +92,14 @@ def test_a_seed_gives_the_same_classes_again(sampler, shares):
 
 
 @every_sampler
-def test_all_classes_may_be_drawn(sampler, shares):
-    del shares
+def test_all_classes_may_be_drawn(sampler, probabilities):
+    del probabilities
     sampled = sampler(TRUE, 2, 5, True).sampled_candidates
 
     assert sorted(sampled.numpy().tolist()) == [0, 1, 2, 3, 4]
 
 
-def test_all_candidates_are_all_classes_once():
+def test_all_candidate_sampler_returns_each_class_once():
     sampled, true_count, sampled_count = tf.random.all_candidate_sampler(TRUE, 2, 4, True)
 
     assert sampled.numpy().tolist() == [0, 1, 2, 3]
@@ -106,7 +108,7 @@ def test_all_candidates_are_all_classes_once():
     assert sampled_count.numpy().tolist() == [1, 1, 1, 1]
 
 
-def test_learned_probabilities_follow_the_classes_that_were_seen():
+def test_learned_probabilities_follow_the_true_classes():
     def counts(**kwargs):
         sampler = tf.random.learned_unigram_candidate_sampler
         return sampler([[1], [1], [2]], 1, 9, False, 6, **kwargs).true_expected_count.numpy()[:, 0]
@@ -138,7 +140,7 @@ def test_fixed_weights_are_distorted_reserved_and_sharded():
     )
 
 
-def test_fixed_weights_may_come_from_a_file(tmp_path):
+def test_fixed_weights_can_be_read_from_a_file(tmp_path):
     file = tmp_path / "vocabulary.csv"
     file.write_text("cat,1\nthe, dog,2\nox,3\n")
     sample = tf.random.fixed_unigram_candidate_sampler(
@@ -148,7 +150,7 @@ def test_fixed_weights_may_come_from_a_file(tmp_path):
     np.testing.assert_allclose(sample.true_expected_count, [[1, 3]], rtol=1e-6)
 
 
-def test_the_samplers_are_in_nn_too():
+def test_nn_has_the_same_samplers():
     for name in ("all", "fixed_unigram", "learned_unigram"):
         name = f"{name}_candidate_sampler"
         assert getattr(tf.nn, name) is getattr(tf.random, name)
@@ -214,12 +216,12 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_cannot_be_sampled_is_refused(name):
+def test_errors(name):
     call, message = ERRORS[name]
     assert_raises(call, Invalid, message)
 
 
-def test_a_missing_file_is_named():
+def test_a_missing_file_is_reported():
     assert_raises(
         lambda: tf.random.fixed_unigram_candidate_sampler(
             TRUE, 2, 3, False, 5, vocab_file="nowhere.csv"
@@ -230,7 +232,7 @@ def test_a_missing_file_is_named():
 
 
 @pytest.mark.parametrize("line", [b"word", b"word,x", b"a,0x", b"a,\xff", b"a,1_0"])
-def test_lines_of_a_vocabulary_end_in_numbers(tmp_path, line):
+def test_lines_of_a_vocabulary_must_end_in_numbers(tmp_path, line):
     path = tmp_path / "words.csv"
     path.write_bytes(b"a,1\n" + line + b"\n")
     word = line.rpartition(b",")[2]

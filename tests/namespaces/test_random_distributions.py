@@ -16,14 +16,14 @@ Invalid = tf.errors.InvalidArgumentError
 
 
 def follows(x, distribution):
-    """Whether `x` may come from a continuous distribution."""
+    """Tests whether `x` may come from a continuous distribution."""
     return scipy.stats.kstest(x, distribution.cdf).pvalue > 0.01
 
 
 def counts_follow(x, distribution):
-    """Whether the integers `x` may come from a discrete distribution.
+    """Tests whether the integers `x` may come from a discrete distribution.
 
-    Rare ones are counted together, and one more of them, so that there are some.
+    Rare values are counted together, with one added so that the count is never zero.
     """
     values = np.arange(x.max() + 1)
     expected = distribution.pmf(values) * len(x)
@@ -65,7 +65,7 @@ ENDS = [(-1.0, 2.0), (-np.inf, 0.5), (3.0, np.inf), (-np.inf, np.inf), (-6.0, -5
 
 
 @pytest.mark.parametrize(("low", "high"), ENDS)
-def test_truncated_normal_numbers_follow_their_distribution_however_far_out(low, high):
+def test_truncated_normal_numbers_follow_their_distribution_in_the_tails(low, high):
     x = tf.random.stateless_parameterized_truncated_normal(
         [SIZE], SEED, *(tf.constant(v, tf.float64) for v in (0.5, 1.5, low, high))
     ).numpy()
@@ -110,7 +110,7 @@ def test_dtypes_of_counts(dtype):
     assert tf.random.Generator.from_seed(1).binomial([2], 3.0, 0.5, dtype).dtype == dtype
 
 
-def test_a_seed_gives_the_same_numbers_again():
+def test_a_seed_reproduces_the_numbers():
     def draw():
         tf.random.set_seed(7)
         return [tf.random.gamma([2], 0.5).numpy().tolist() for _ in range(2)] + [
@@ -130,7 +130,7 @@ def test_gamma_numbers_are_never_zero():
     assert x.min() == np.finfo(np.float32).tiny
 
 
-def test_parameters_at_the_edge():
+def test_limiting_parameters():
     gamma = tf.random.gamma([2], [-1.0, 0.0, np.nan]).numpy()
     np.testing.assert_array_equal(gamma[0], [np.nan, np.finfo(np.float32).tiny, np.nan])
     assert tf.random.gamma([2], 1.0, 0.0).numpy().tolist() == [np.inf, np.inf]
@@ -142,11 +142,11 @@ def test_parameters_at_the_edge():
     assert x.numpy().tolist() == [5, 0]
 
 
-# Gradients: a sample keeps its quantile
+# Gradients by implicit reparameterization: a sample keeps its quantile
 
 
 @pytest.mark.parametrize("draw", ["gamma", "stateless_gamma"])
-def test_gamma_numbers_move_with_alpha_as_their_quantile_does(draw):
+def test_gradient_of_gamma_with_respect_to_alpha_matches_the_quantile_function(draw):
     alpha = np.array([0.3, 0.9, 2.0, 30.0, 4000.0])
     x, first, second = _with_gradients(
         lambda a: (
@@ -158,15 +158,15 @@ def test_gamma_numbers_move_with_alpha_as_their_quantile_does(draw):
     )
     u = scipy.special.gammainc(alpha, x)
     step = 1e-4 * alpha
-    ahead, behind = (scipy.special.gammaincinv(alpha + h, u) for h in (step, -step))
+    forward, backward = (scipy.special.gammaincinv(alpha + h, u) for h in (step, -step))
 
-    np.testing.assert_allclose(first, ((ahead - behind) / (2 * step)).sum(0), rtol=1e-6)
-    curvature = ((ahead - 2 * x + behind) / step**2).sum(0)
+    np.testing.assert_allclose(first, ((forward - backward) / (2 * step)).sum(0), rtol=1e-6)
+    curvature = ((forward - 2 * x + backward) / step**2).sum(0)
     np.testing.assert_allclose(second[:4], curvature[:4], rtol=1e-4, atol=1e-3)
 
 
 def _with_gradients(draw, parameter):
-    """A sample, and the sums of its first and second derivatives, element by element."""
+    """Returns a sample and the sums of its first and second derivatives."""
     p = tf.constant(parameter)
     with tf.GradientTape() as outer:
         outer.watch(p)
@@ -178,7 +178,7 @@ def _with_gradients(draw, parameter):
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 0.5, 20.0, 1e4])
-def test_gamma_gradients_keep_their_digits_in_float32(alpha):
+def test_gamma_gradients_are_accurate_in_float32(alpha):
     x = scipy.stats.gamma(max(alpha, 0.5)).ppf([0.1, 0.5, 0.9])
     slopes = [
         apply(
@@ -199,7 +199,7 @@ def test_gamma_numbers_are_scaled_by_beta():
 
 
 @pytest.mark.parametrize(("low", "high"), ENDS)
-def test_truncated_normal_numbers_move_with_their_parameters_as_their_quantile_does(low, high):
+def test_gradients_of_truncated_normal_match_the_quantile_function(low, high):
     values = [np.float64(v) for v in (0.5, 1.5, low, high)]
     parameters = [tf.Variable(v) for v in values]
     with tf.GradientTape() as tape:
@@ -209,20 +209,20 @@ def test_truncated_normal_numbers_move_with_their_parameters_as_their_quantile_d
         if np.isinf(values[place]):
             assert g.numpy() == 0
             continue
-        slope = _slope(lambda *p: _truncated_again(x.numpy(), values, p), values, place)
+        slope = _difference(lambda *p: _moved_quantiles(x.numpy(), values, p), values, place)
         np.testing.assert_allclose(g, slope.sum(), rtol=1e-5, atol=1e-7)
 
 
-def _slope(f, values, place, step=1e-4):
+def _difference(f, values, place, step=1e-4):
     moved = [[v + h * (i == place) for i, v in enumerate(values)] for h in (step, -step)]
     return (f(*moved[0]) - f(*moved[1])) / (2 * step)
 
 
-def _truncated_again(x, before, after):
-    """Where the quantiles of `x` are when the parameters change."""
-    if before[2] > 0:  # mirror it: SciPy is exact on the left
+def _moved_quantiles(x, before, after):
+    """Returns the values at the quantiles of `x` after the parameters change."""
+    if before[2] > 0:  # mirrored, because SciPy is accurate in the left tail
         mirrored = [(-p[0], p[1], -p[3], -p[2]) for p in (before, after)]
-        return -_truncated_again(-x, *mirrored)
+        return -_moved_quantiles(-x, *mirrored)
     ends = [[scipy.special.log_ndtr((e - p[0]) / p[1]) for e in p[2:]] for p in (before, after)]
     at = scipy.special.log_ndtr((x - before[0]) / before[1])
     top = ends[0][1]
@@ -248,7 +248,7 @@ def test_second_derivatives_of_truncated_normal_numbers(low, high):
         total = first(*parameters)
     for place, g in enumerate(tape.gradient(total, parameters)):
         if np.isfinite(values[place]):
-            slope = _slope(lambda *v: first(*map(tf.constant, v)).numpy(), values, place, 1e-5)
+            slope = _difference(lambda *v: first(*map(tf.constant, v)).numpy(), values, place, 1e-5)
             np.testing.assert_allclose(g, slope, rtol=1e-5, atol=1e-8)
 
 
@@ -298,11 +298,11 @@ ERRORS = {
         lambda: tf.random.poisson([2], 1.0, tf.bfloat16),
         f"poisson: dtype bfloat16 is not supported. {COUNTS}",
     ),
-    "binomial numbers as truth values": (
+    "binomial numbers as bools": (
         lambda: tf.random.Generator.from_seed(1).binomial([2], 1.0, 0.5, tf.bool),
         f"binomial: dtype bool is not supported. {COUNTS}",
     ),
-    "a rate without end": (
+    "an infinite rate": (
         lambda: tf.random.poisson([2], np.inf),
         "poisson: expected rates below 2 ** 62. Received: inf.",
     ),
@@ -311,7 +311,7 @@ ERRORS = {
         "stateless_binomial: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
         "Received: 3.0 and 1.5.",
     ),
-    "ends the wrong way round": (
+    "bounds in the wrong order": (
         lambda: tf.random.stateless_parameterized_truncated_normal([2], SEED, 0.0, 1.0, 2.0, 1.0),
         "stateless_parameterized_truncated_normal: expected finite means, stddevs > 0 and minvals "
         "< maxvals. Received: 0.0, 1.0, 2.0 and 1.0.",
@@ -328,21 +328,21 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_cannot_be_drawn_is_refused(name):
+def test_errors(name):
     call, message = ERRORS[name]
     assert_raises(call, Invalid, message)
 
 
-def test_alpha_has_the_dtype_of_the_numbers():
+def test_alpha_must_have_the_dtype_of_the_numbers():
     with pytest.raises(ValueError, match="float64"):
         tf.random.gamma([2], tf.constant(1.0, tf.float64))
 
 
-# Integers of the whole range
+# Integers from the full range
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
-def test_without_ends_integers_come_from_the_whole_range(dtype):
+def test_without_bounds_integers_come_from_the_full_range(dtype):
     x = tf.random.stateless_uniform([SIZE], SEED, None, None, dtype)
     limits = np.iinfo(dtype)
     share = (x.numpy().astype(np.float64) - limits.min) / (float(limits.max) - limits.min)
@@ -351,7 +351,7 @@ def test_without_ends_integers_come_from_the_whole_range(dtype):
     assert scipy.stats.kstest(share, "uniform").pvalue > 0.01
 
 
-def test_ends_of_integers_are_both_given_or_none():
+def test_integers_require_both_bounds_or_none():
     assert_raises(
         lambda: tf.random.stateless_uniform([2], SEED, dtype=tf.int32),
         ValueError,
@@ -382,7 +382,7 @@ def test_only_known_algorithms_are_accepted(alg):
     assert tf.random.stateless_uniform([2], SEED, alg=tf.random.Algorithm.PHILOX).shape == (2,)
 
 
-def test_the_state_made_from_a_seed_is_that_of_a_generator():
+def test_create_rng_state_matches_a_generator():
     for seed in (7, -1, 1 << 63, 1 << 70, [1, 2], tf.constant(3, tf.int64)):
         state = tf.random.create_rng_state(seed, "philox")
         generator = tf.random.Generator.from_seed(seed)
@@ -410,7 +410,7 @@ CATEGORICAL = {
         "stateless_categorical: logits should be a matrix with at least one column, one for each "
         "class. Received: shape (2,).",
     ),
-    "less than no samples": (
+    "a negative number of samples": (
         lambda: tf.random.categorical(tf.zeros([2, 3]), -1),
         Invalid,
         "categorical: num_samples should not be negative. Received: -1.",
@@ -424,11 +424,11 @@ CATEGORICAL = {
 
 
 @pytest.mark.parametrize("name", CATEGORICAL)
-def test_what_has_no_classes_is_refused(name):
+def test_errors_of_categorical(name):
     assert_raises(*CATEGORICAL[name])
 
 
-def test_classes_follow_their_logits():
+def test_categorical_frequencies_match_the_logits():
     logits = np.log([[0.1, 0.2, 0.3, 0.4], [0.4, 0.1, 0.1, 0.4]])
     x = tf.random.stateless_categorical(logits, SIZE, SEED, tf.int32)
 
@@ -437,7 +437,7 @@ def test_classes_follow_their_logits():
         assert scipy.stats.chisquare(np.bincount(row), shares * SIZE).pvalue > 0.01
 
 
-def test_classes_without_probability_never_come():
+def test_classes_with_probability_zero_are_never_drawn():
     logits = [[-np.inf, 0.0, -np.inf], [0.0, -1e9, -np.inf]]
     x = tf.random.stateless_categorical(logits, SIZE, SEED).numpy()
 
@@ -450,7 +450,7 @@ def test_classes_without_probability_never_come():
 # Generators
 
 
-def test_a_generator_draws_integers_of_the_whole_range():
+def test_a_generator_draws_integers_from_the_full_range():
     g = tf.random.Generator.from_seed(1)
     x = g.uniform([1000], None, None, tf.int32).numpy()
 
@@ -470,7 +470,7 @@ def test_a_generator_draws_integers_of_the_whole_range():
     )
 
 
-def test_a_counter_has_one_word_or_two():
+def test_a_counter_has_one_or_two_words():
     make = tf.random.Generator.from_key_counter
     one, two = make(7, 3, "philox"), make(7, [3, 4], "philox")
 
@@ -484,7 +484,7 @@ def test_a_counter_has_one_word_or_two():
     )
 
 
-def test_folding_in_a_long_integer_gives_a_long_seed():
+def test_fold_in_of_int64_gives_an_int64_seed():
     assert tf.random.fold_in(SEED, 3).dtype == tf.int32
     assert tf.random.fold_in(SEED, tf.constant(3, tf.int64)).dtype == tf.int64
     assert tf.random.fold_in(tf.constant([1, 2], tf.int64), 3).dtype == tf.int32

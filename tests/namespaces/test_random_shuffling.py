@@ -1,4 +1,4 @@
-"""Permutations that follow from a seed: of indices, and of rows."""
+"""Seeded permutations of indices and rows."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ def test_indices_are_permuted(last):
     assert sorted(x.numpy().tolist()) == list(range(last + 1))
 
 
-def test_every_place_is_equally_likely_for_an_index():
+def test_every_position_is_equally_likely():
     seeds = np.stack([np.arange(6000), np.ones(6000), np.full(6000, 2)], -1).astype(np.int64)
     x = tf.random_index_shuffle(tf.fill([6000], 3), seeds, 5).numpy()
 
     assert scipy.stats.chisquare(np.bincount(x)).pvalue > 0.01
 
 
-def test_seed_and_rounds_choose_the_permutation():
+def test_seed_and_rounds_determine_the_permutation():
     def order(*args, **kwargs):
         return tuple(tf.random_index_shuffle(tf.range(50), *args, 49, **kwargs).numpy().tolist())
 
@@ -50,7 +50,7 @@ def test_large_indices_stay_in_range(dtype):
     assert 0 <= int(x) <= last
 
 
-def test_index_shuffle_takes_a_seed_of_two():
+def test_index_shuffle_accepts_a_seed_of_two_integers():
     x = tf.random.experimental.index_shuffle(tf.range(5), [1, 2], 4)
 
     np.testing.assert_array_equal(x, tf.random_index_shuffle(tf.range(5), [1, 2, 0], 4))
@@ -90,12 +90,12 @@ SHUFFLES = {
 
 
 @pytest.mark.parametrize("name", SHUFFLES)
-def test_what_cannot_be_shuffled_is_refused(name):
+def test_errors(name):
     arguments, message = SHUFFLES[name]
     assert_raises(lambda: tf.random_index_shuffle(*arguments), Invalid, message)
 
 
-def test_stateless_shuffle_permutes_rows_and_lets_gradients_through():
+def test_stateless_shuffle_permutes_rows_and_is_differentiable():
     x = tf.reshape(tf.range(20.0), [10, 2])
     weights = tf.reshape(tf.range(20.0), [10, 2]) ** 2.0
     with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""tf.signal: what TensorFlow answered, what it cannot do, and what goes wrong."""
+"""tf.signal: results recorded from TensorFlow, gradients, dtypes and errors."""
 
 import json
 import pathlib
@@ -20,13 +20,13 @@ Z3 = Z.reshape(2, 2, 3)
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_matches_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
 
 
-# What TensorFlow names but cannot compute on a CPU
+# Functions that TensorFlow does not implement on the CPU
 
 
 @pytest.mark.parametrize("norm", [None, "backward", "forward", "ortho"])
@@ -35,7 +35,7 @@ def test_answer_is_that_of_tensorflow(call):
     [(None, None), ([1], None), ([0], [5]), ([-1, 0], [3, 4]), ([0, 1], [2, 6])],
     ids=str,
 )
-def test_transforms_of_any_axes_are_those_of_numpy(axes, lengths, norm):
+def test_nd_transforms_match_numpy(axes, lengths, norm):
     attrs = {"axes": axes, "fft_length": lengths, "norm": norm}
     s = lengths if lengths or axes is None else [M.shape[a] for a in axes]
     expected = {"s": s, "axes": axes, "norm": norm or "backward"}
@@ -48,16 +48,16 @@ def test_transforms_of_any_axes_are_those_of_numpy(axes, lengths, norm):
         np.testing.assert_allclose(actual, np.fft.irfftn(Z, **expected), atol=1e-12)
 
 
-def test_the_last_axis_becomes_even_by_itself():
+def test_the_last_axis_is_even_by_default():
     assert tf.signal.irfftnd(Z).shape == (3, 6)
     assert tf.signal.irfftnd(Z, axes=[1, 0]).shape == (4, 4)
 
 
-def test_no_axes_leave_everything_as_it_is():
+def test_without_axes_the_input_is_unchanged():
     assert tf.signal.fftnd(tf.constant(Z), axes=[]).numpy().tolist() == Z.tolist()
 
 
-def test_transforms_of_any_axes_at_the_top_level():
+def test_nd_transforms_at_the_top_level():
     z, m = tf.constant(Z), tf.constant(M)
     np.testing.assert_allclose(tf.fftnd(z, [3, 4], [0, 1]), np.fft.fft2(Z), atol=1e-12)
     np.testing.assert_allclose(tf.ifftnd(z, [3, 4], [0, 1]), np.fft.ifft2(Z), atol=1e-12)
@@ -73,7 +73,7 @@ def test_transforms_of_any_axes_at_the_top_level():
 
 
 def _power(y):
-    """Something real that sees the phases too."""
+    """Returns a real number that also depends on the phases."""
     return tf.abs(y) * (1.3 + tf.math.real(y)) if y.dtype.is_complex else y * y
 
 
@@ -117,29 +117,29 @@ COMPLEX = {
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_gradient_agrees_with_differences(name):
+def test_gradient_matches_differences(name):
     assert_gradients(lambda x: _power(REAL[name](x)), M)
 
 
 @pytest.mark.parametrize("name", COMPLEX)
-def test_gradient_of_complex_numbers_agrees_with_differences(name):
+def test_gradient_of_complex_numbers_matches_differences(name):
     assert_gradients(lambda a, b: _power(COMPLEX[name](tf.complex(a, b))), M, np.sin(M * 3))
 
 
 @pytest.mark.parametrize("name", [*REAL, *COMPLEX])
-def test_second_order_agrees_with_differences(name):
+def test_second_order_gradient_matches_differences(name):
     f = REAL.get(name) or (lambda x: COMPLEX[name](tf.complex(x, x * x)))
 
-    def slope(x):
+    def derivative(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.reduce_sum(_power(f(x)) ** 2)
         return tape.gradient(y, x)
 
-    assert_gradients(slope, M, rtol=1e-6)
+    assert_gradients(derivative, M, rtol=1e-6)
 
 
-def test_a_window_made_by_a_function_of_parameters_has_a_gradient():
+def test_gradient_flows_to_parameters_of_a_window_function():
     def f(x, decay):
         def window(length, dtype):
             return tf.exp(-decay * tf.range(tf.cast(length, dtype)))
@@ -150,12 +150,12 @@ def test_a_window_made_by_a_function_of_parameters_has_a_gradient():
 
 
 @pytest.mark.parametrize("length", [2, 5, 6])
-def test_the_width_of_kaiser_windows_has_a_gradient(length):
+def test_gradient_flows_to_beta_of_kaiser_windows(length):
     for make in (tf.signal.kaiser_window, tf.signal.kaiser_bessel_derived_window):
         assert_gradients(lambda beta, make=make: make(length, beta, tf.float64), 3.0)
 
 
-def test_the_inverse_window_has_a_gradient():
+def test_gradient_flows_through_the_inverse_window():
     def f(width):
         def window(length, dtype):
             return tf.exp(-width * tf.range(tf.cast(length, dtype)))
@@ -165,17 +165,17 @@ def test_the_inverse_window_has_a_gradient():
     assert_gradients(f, 0.3)
 
 
-def test_the_value_to_pad_with_has_no_gradient():
+def test_pad_value_has_no_gradient():
     f = lambda x, v: tf.signal.frame(x, 2, 1, pad_end=True, pad_value=v)  # noqa: E731
 
     assert gradient(f, X, np.float64(1.0))[1] is None
 
 
-# There and back
+# Round trips
 
 
 @pytest.mark.parametrize("length, step", [(8, 2), (8, 3), (6, 6), (5, 4)])
-def test_a_signal_comes_back_from_its_spectrum(length, step):
+def test_inverse_stft_reconstructs_the_signal(length, step):
     x = np.sin(np.arange(40.0) ** 1.5)
     window = tf.signal.hamming_window
     back = tf.signal.inverse_stft_window_fn(step, window)
@@ -191,7 +191,7 @@ def test_a_signal_comes_back_from_its_spectrum(length, step):
 @pytest.mark.parametrize(
     "window", [None, tf.signal.vorbis_window, tf.signal.kaiser_bessel_derived_window]
 )
-def test_a_signal_comes_back_from_its_cosine_transform(window, norm):
+def test_inverse_mdct_reconstructs_the_signal(window, norm):
     x = np.sin(np.arange(32.0) ** 1.5)
 
     y = tf.signal.mdct(x, 8, window_fn=window, norm=norm)
@@ -201,7 +201,7 @@ def test_a_signal_comes_back_from_its_cosine_transform(window, norm):
 
 
 @pytest.mark.parametrize("axes", [None, 0, [1], (0, 1)])
-def test_shifts_undo_each_other(axes):
+def test_ifftshift_inverts_fftshift(axes):
     x = tf.constant(M)
 
     assert (tf.signal.ifftshift(tf.signal.fftshift(x, axes), axes).numpy() == M).all()
@@ -233,7 +233,7 @@ def test_windows_in_half_precision_are_rounded_once(make, dtype):
     assert (make(7, dtype=dtype).numpy() == tf.cast(exact, dtype).numpy()).all()
 
 
-def test_frames_of_half_precision_are_added_up_in_single():
+def test_frames_of_half_precision_are_summed_in_float32():
     frames = tf.constant(np.full((300, 300), 1.0), tf.float16)
 
     assert tf.signal.overlap_and_add(frames, 1).numpy().max() == 300.0
@@ -241,7 +241,7 @@ def test_frames_of_half_precision_are_added_up_in_single():
     assert tf.signal.overlap_and_add(small, 1).numpy()[99] == 2148.0
 
 
-def test_large_lengths_need_no_large_matrices():
+def test_large_lengths_do_not_allocate_large_matrices():
     x = np.sin(np.arange(2.0**17))
     y = tf.signal.dct(x, norm="ortho").numpy()
     np.testing.assert_allclose(np.linalg.norm(y), np.linalg.norm(x))
@@ -256,10 +256,10 @@ def test_mel_bands_are_triangles(rate):
     assert weights.min() == 0
     assert weights.max() <= 1
     inside = weights[(weights > 0).sum(1) == 2]
-    np.testing.assert_allclose(inside.sum(1), 1)  # neighbours add up to 1
+    np.testing.assert_allclose(inside.sum(1), 1)  # neighbors add up to 1
 
 
-# What goes wrong
+# Errors
 
 MESSAGES = {
     "fft of float32": (
@@ -302,7 +302,7 @@ MESSAGES = {
         tf.errors.InvalidArgumentError,
         "irfft: the length must be at least 1. Received: [0].",
     ),
-    "a length that is no list": (
+    "a length that is not a list": (
         lambda: tf.signal.rfft([1.0], tf.constant(4)),
         tf.errors.InvalidArgumentError,
         "rfft: `fft_length`: expected a list of integers. Received: shape ().",
@@ -377,7 +377,7 @@ MESSAGES = {
         tf.errors.InvalidArgumentError,
         "frame: `frame_step` must be at least 1. Received: 0.",
     ),
-    "a length that is no integer": (
+    "a length that is not an integer": (
         lambda: tf.signal.frame(X, 2.0, 1),
         tf.errors.InvalidArgumentError,
         "frame: `frame_length`: expected integers. Received: 2.0 of dtype float32.",
@@ -443,5 +443,5 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_errors_say_what_is_wrong(name):
+def test_errors(name):
     assert_raises(*MESSAGES[name])

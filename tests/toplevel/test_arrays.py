@@ -1,4 +1,4 @@
-"""tf.reshape, tf.gather and the like: values, dtypes, errors and gradients are TensorFlow's."""
+"""tf.reshape, tf.gather and other array functions: values, dtypes, errors and gradients."""
 
 import json
 import pathlib
@@ -15,13 +15,13 @@ ANSWERS = json.loads((DATA / "array_answers.json").read_text())
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_matches_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
 
 
-# What returns its argument, and what must not
+# Identity of arguments and results
 
 
 def test_a_tensor_converts_to_itself():
@@ -60,7 +60,7 @@ def test_a_tensor_converts_to_itself():
         lambda v: tf.clip_by_value(v, -9.0, 9.0),
     ],
 )
-def test_what_comes_out_of_a_variable_is_a_tensor_of_its_own(f):
+def test_results_of_a_variable_are_new_tensors(f):
     v = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         x = f(v)
@@ -85,7 +85,7 @@ def test_numpy_arrays_are_copied():
     np.testing.assert_array_equal(x, [1.0, 2.0])
 
 
-def test_zeros_of_a_variable_follow_its_shape_and_dtype_without_reading_it():
+def test_zeros_like_a_variable_do_not_read_it():
     v = tf.Variable(np.ones((2, 3)))
     with tf.GradientTape() as tape:
         tf.shape(v), tf.size(v), tf.rank(v)
@@ -94,7 +94,7 @@ def test_zeros_of_a_variable_follow_its_shape_and_dtype_without_reading_it():
     assert tf.zeros_like(v).dtype == tf.float64
 
 
-# Against NumPy, on shapes beyond the recorded ones
+# Comparison with NumPy on other shapes
 
 rng = np.random.default_rng(3)
 
@@ -109,7 +109,7 @@ def test_gather_takes_along_any_axis(axis, shape):
 
 
 @pytest.mark.parametrize("axis", [1, 2, 3])
-def test_gather_within_batches_is_a_gather_for_each_batch(axis):
+def test_batched_gather_matches_a_gather_per_batch_element(axis):
     x = rng.normal(size=(2, 3, 4, 5))
     indices = rng.integers(0, 3, (2, 2, 2))
     expected = [np.take(row, i, axis - 1) for row, i in zip(x, indices, strict=True)]
@@ -147,7 +147,7 @@ def test_strided_slices_agree_with_brackets():
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_a_mask_is_laid_from_an_axis_on(axis):
+def test_boolean_mask_starts_at_axis(axis):
     x = rng.normal(size=(3, 3, 3))
     mask = np.array([True, False, True])
 
@@ -155,7 +155,7 @@ def test_a_mask_is_laid_from_an_axis_on(axis):
 
 
 @pytest.mark.parametrize("f", [tf.sort, tf.argsort])
-def test_sorting_takes_one_axis(f):
+def test_sorting_requires_a_single_axis(f):
     for axis in (None, [0], np.array([0, 1])):
         message = f"{f.__name__}: `axis` must be a single integer. Received: {axis!r}."
         assert_raises(lambda axis=axis: f([[1.0]], axis=axis), ValueError, message)
@@ -163,7 +163,7 @@ def test_sorting_takes_one_axis(f):
     assert_raises(lambda: f([[1.0]], axis=0.5), TypeError, message)
 
 
-def test_sizes_are_integers():
+def test_sizes_must_be_integers():
     message = "eye: expected integers. Received: 2.5 of dtype float32."
     assert_raises(lambda: tf.eye(2.5), TypeError, message)
 
@@ -173,7 +173,7 @@ def test_linspace_may_end_at_infinity():
     assert tf.linspace([1.0], [np.inf, 3.0], 2).numpy().tolist() == [[1.0, 1.0], [np.inf, 3.0]]
 
 
-def test_range_takes_numbers_in_the_dtype_it_is_asked_for():
+def test_range_converts_numbers_to_the_requested_dtype():
     steps = tf.range(0, 1, 0.1, dtype=tf.float64)
     np.testing.assert_array_equal(steps, np.arange(10) * 0.1)
     assert tf.range(True, 3.5, dtype=tf.float16).numpy().tolist() == [1.0, 2.0, 3.0]
@@ -194,7 +194,7 @@ def test_range_takes_numbers_in_the_dtype_it_is_asked_for():
         (1 + 1j, 0, tf.complex64, [1 + 1j, 0]),
     ],
 )
-def test_the_values_of_one_hot_take_its_dtype(on, off, dtype, expected):
+def test_one_hot_values_have_the_requested_dtype(on, off, dtype, expected):
     y = tf.one_hot(0, 2, on_value=on, off_value=off, dtype=dtype)
 
     assert (y.dtype, y.numpy().tolist()) == (dtype, expected)
@@ -213,39 +213,39 @@ LARGEST = np.finfo(np.float32).max
         (tf.constant([1e30, 3, -1], tf.bfloat16), tf.uint64, [2**64 - 2**56, 3, 0]),
     ],
 )  # fmt: skip
-def test_saturate_cast_knows_the_ends_of_every_dtype(x, dtype, expected):
+def test_saturate_cast_clips_to_the_limits_of_every_dtype(x, dtype, expected):
     y = tf.saturate_cast(x, dtype)
 
     assert (y.dtype, y.numpy().tolist()) == (dtype, expected)
 
 
-def test_the_gradient_of_saturate_cast_is_that_of_cast_between_the_ends():
+def test_gradient_of_saturate_cast_matches_cast_within_the_limits():
     x = tf.constant([3.0, 1e30, -np.inf, np.nan])
     (slope,) = gradient(lambda x: tf.saturate_cast(x, tf.float16), x)
 
     assert slope.tolist() == [1.0, 0.0, 0.0, 1.0]
 
 
-def test_an_infinite_part_leaves_the_other_part_alone():
+def test_an_infinite_part_does_not_change_the_other_part():
     z = tf.complex([0.0, np.inf], [np.inf, 1.0])
 
     assert z.numpy().real.tolist() == [0.0, np.inf]
     assert z.numpy().imag.tolist() == [np.inf, 1.0]
 
 
-def test_cast_needs_a_dtype():
+def test_cast_requires_a_dtype():
     with pytest.raises(TypeError, match="Cannot convert None to a dtype"):
         tf.cast([1.0], None)
 
 
-def test_linspace_ends_exactly_where_it_should():
+def test_linspace_includes_the_exact_endpoint():
     x = tf.linspace(0.1, 0.7, 11)
 
     assert float(x[0]) == np.float32(0.1)
     assert float(x[-1]) == np.float32(0.7)
 
 
-# Gradients of second order, by hand
+# Second-order gradients, computed by hand
 
 
 def test_second_order_through_gathered_rows():
@@ -276,7 +276,7 @@ def test_second_order_through_coordinates_and_updates():
 
 
 @pytest.mark.parametrize("around", [lambda f: f, tf.function])
-def test_coordinates_outside_that_are_ignored_get_no_gradient(around):
+def test_ignored_out_of_bounds_indices_get_no_gradient(around):
     places = tf.constant([[0], [5], [-1], [0]])
     x, u = tf.Variable([2.0, 3.0]), tf.Variable([1.0, 2.0, 3.0, 4.0])
 
@@ -293,7 +293,7 @@ def test_coordinates_outside_that_are_ignored_get_no_gradient(around):
     np.testing.assert_array_equal(gu, [14.0, 0.0, 0.0, 14.0])
 
 
-# Messages: what came, what was expected
+# Messages
 
 MESSAGES = {
     "tf.reshape([1, 2, 3], [2, 2])": (
@@ -319,7 +319,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("call", MESSAGES)
-def test_message_says_what_came_and_what_was_expected(call):
+def test_message_states_received_and_expected_values(call):
     with pytest.raises(tf.errors.InvalidArgumentError) as error:
         eval(call, {"tf": tf})
 
@@ -329,7 +329,7 @@ def test_message_says_what_came_and_what_was_expected(call):
 # Clipping
 
 
-def test_clipping_by_a_norm_that_is_known():
+def test_clip_by_global_norm_uses_a_given_norm():
     clipped, norm = tf.clip_by_global_norm([[3.0], None], 1.0, use_norm=tf.constant(6.0))
 
     assert float(norm) == 6.0
@@ -347,7 +347,7 @@ def test_clipping_leaves_indexed_slices_sparse():
     np.testing.assert_array_equal(clipped[0].indices, [0, 2])
 
 
-def test_clipped_tensors_keep_their_dtypes_beside_a_norm_of_another():
+def test_clipped_tensors_keep_their_dtypes_with_a_norm_of_another_dtype():
     tensors = [tf.constant([1.0, 2.0]), tf.constant([3.0], tf.float64)]
     clipped, norm = tf.clip_by_global_norm(tensors, 1.0, use_norm=tf.constant(2.0, tf.float64))
 
@@ -356,7 +356,7 @@ def test_clipped_tensors_keep_their_dtypes_beside_a_norm_of_another():
 
 
 @pytest.mark.parametrize("axes", [[[0, 1]], tf.constant([0, 1]), None])
-def test_the_axes_of_a_norm_may_be_given_in_every_way(axes):
+def test_axes_of_a_norm_accept_several_types(axes):
     y = tf.clip_by_norm(tf.constant([[3.0, 4.0]]), 1.0, axes=axes)
 
     np.testing.assert_allclose(y, [[0.6, 0.8]], rtol=1e-6)
@@ -371,7 +371,7 @@ def test_clipping_by_norm_at_zero_has_a_finite_gradient():
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((2,), 5), ((2,), 2), ((2,), -3), ((), 1)])
-def test_expand_dims_says_where_a_new_axis_can_go(shape, axis):
+def test_expand_dims_reports_the_valid_axes(shape, axis):
     ndim = len(shape)
     assert_raises(
         lambda: tf.expand_dims(tf.zeros(shape), axis),

@@ -1,4 +1,4 @@
-"""Arguments of array functions that cannot be, and what is said about them."""
+"""Invalid and unusual arguments of array functions."""
 
 import numpy as np
 import pytest
@@ -215,5 +215,5 @@ def test_message(call, kind, message):
         (lambda: tf.dynamic_partition([1, 2, 3], [0, 1, 0], tf.constant(2))[0], [1, 3]),
     ],
 )
-def test_unusual_arguments_that_can_be(call, expected):
+def test_unusual_valid_arguments(call, expected):
     assert call().numpy().tolist() == expected

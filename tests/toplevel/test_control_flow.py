@@ -1,4 +1,4 @@
-"""Branches, loops, TensorArray, and Python code as an operation."""
+"""Branches, loops, TensorArray and py_function."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_matches_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
@@ -56,7 +56,7 @@ def test_gradients_flow_to_second_order(f):
     check_gradients(f, [X, K], order=2, modes=("reverse", "forward"))
 
 
-def test_py_function_passes_gradients_to_variables_it_reads_by_itself():
+def test_py_function_passes_gradients_to_captured_variables():
     v = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.py_function(lambda x: x * v * v, [3.0], tf.float32)
@@ -64,7 +64,7 @@ def test_py_function_passes_gradients_to_variables_it_reads_by_itself():
     assert float(tape.gradient(y, v)) == 12.0
 
 
-# What a loop costs
+# Cost of loops
 
 
 class Counter(Recorder):
@@ -87,7 +87,7 @@ class Counter(Recorder):
         lambda x: tf.foldl(lambda a, q: a * q, x, initializer=tf.constant(1.0)),
     ],
 )
-def test_a_loop_takes_its_elements_apart_once(f):
+def test_a_loop_unstacks_its_elements_once(f):
     counter = Counter()
     with use_recorders([counter]):
         f(tf.ones([50]))
@@ -98,7 +98,7 @@ def test_a_loop_takes_its_elements_apart_once(f):
     assert counter.escapes == []
 
 
-def test_recorders_hear_which_branch_was_taken():
+def test_recorders_observe_which_branch_was_taken():
     counter = Counter()
     with use_recorders([counter]):
         tf.cond(tf.constant(True), lambda: 1, lambda: 2)
@@ -111,10 +111,10 @@ def test_recorders_hear_which_branch_was_taken():
     assert counter.escapes == ["bool", "bool", "int", "bool", "bool", "index", "numpy"]
 
 
-# TensorArray, where state matters
+# State of TensorArray
 
 
-def test_an_element_is_read_once():
+def test_an_element_can_be_read_once():
     ta = tf.TensorArray(tf.float32, size=2).write(0, 1.0)
 
     assert float(ta.read(0)) == 1.0
@@ -127,7 +127,7 @@ def test_an_element_is_read_once():
     assert float(ta.write(0, 2.0).read(0)) == 2.0
 
 
-def test_elements_stay_when_they_are_stacked_gathered_or_joined():
+def test_stack_gather_and_concat_keep_elements():
     ta = tf.TensorArray(tf.float32, size=2).unstack([[1.0], [2.0]])
 
     for _ in range(2):
@@ -136,7 +136,7 @@ def test_elements_stay_when_they_are_stacked_gathered_or_joined():
         assert ta.concat().numpy().tolist() == [1.0, 2.0]
 
 
-def test_elements_stay_after_reading_if_asked_to():
+def test_elements_stay_without_clear_after_read():
     ta = tf.TensorArray(tf.float32, size=1, clear_after_read=False).write(0, 1.0)
 
     assert [float(ta.read(0)), float(ta.read(0))] == [1.0, 1.0]
@@ -149,7 +149,7 @@ def test_a_closed_array_is_empty():
     assert int(ta.size()) == 0
 
 
-def test_a_variable_is_written_with_its_present_value():
+def test_writing_a_variable_stores_its_current_value():
     v = tf.Variable(1.0)
     ta = tf.TensorArray(tf.float32, size=1).write(0, v)
     v.assign(5.0)
@@ -166,14 +166,14 @@ def test_elements_have_the_dtype_of_the_array():
     )
 
 
-def test_specs_are_keys():
+def test_specs_are_hashable():
     spec = tf.TensorArraySpec([2], tf.float32)
 
     assert {spec: 1}[tf.TensorArraySpec([2], tf.float32)] == 1
     assert spec.value_type is tf.TensorArray
 
 
-def test_results_are_tensors_of_their_own():
+def test_results_are_new_tensors():
     v = tf.Variable([1.0])
     (looped,) = tf.while_loop(lambda _: False, lambda x: [x], [v])
     folded = tf.foldl(lambda a, _: a, tf.zeros([0]), initializer=v)
@@ -444,7 +444,7 @@ def test_message(call, kind, message):
     assert_raises(call, kind, message)
 
 
-def test_an_error_in_a_python_function_keeps_its_cause():
+def test_an_error_in_py_function_keeps_its_cause():
     with pytest.raises(tf.errors.UnknownError) as caught:
         tf.py_function(lambda: np.zeros(1)[5], [], tf.float32)
 

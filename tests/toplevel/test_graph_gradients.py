@@ -1,4 +1,4 @@
-"""What TensorFlow computes from graphs alone."""
+"""tf.gradients and tf.hessians outside of functions."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.namespaces.helpers import assert_raises
 
 
 @pytest.mark.parametrize("name", ["gradients", "hessians"])
-def test_there_is_no_graph_to_differentiate_in_eager_mode(name):
+def test_graph_gradients_raise_in_eager_mode(name):
     x = tf.constant(3.0)
 
     assert_raises(

@@ -16,7 +16,7 @@ INITIALIZERS = {
 
 
 @pytest.mark.parametrize("initializer", INITIALIZERS.values(), ids=INITIALIZERS)
-def test_an_initializer_is_made_again_from_its_configuration(initializer):
+def test_an_initializer_is_rebuilt_from_its_configuration(initializer):
     again = type(initializer).from_config(initializer.get_config())
 
     assert again.get_config() == initializer.get_config()
@@ -24,7 +24,7 @@ def test_an_initializer_is_made_again_from_its_configuration(initializer):
 
 
 @pytest.mark.parametrize("initializer", INITIALIZERS.values(), ids=INITIALIZERS)
-def test_an_initializer_makes_the_first_value_of_a_variable(initializer):
+def test_an_initializer_creates_the_initial_value_of_a_variable(initializer):
     v = tf.Variable(lambda: initializer([4, 2], tf.float64))
 
     assert v.shape == (4, 2)
@@ -34,7 +34,7 @@ def test_an_initializer_makes_the_first_value_of_a_variable(initializer):
 @pytest.mark.parametrize(
     "make", [tf.random_normal_initializer, tf.random_uniform_initializer], ids=["normal", "uniform"]
 )
-def test_a_seed_makes_the_same_numbers_at_every_call(make):
+def test_with_a_seed_every_call_returns_the_same_numbers(make):
     seeded, free = make(seed=5), make()
 
     np.testing.assert_array_equal(seeded([9]), seeded([9]))
@@ -43,7 +43,7 @@ def test_a_seed_makes_the_same_numbers_at_every_call(make):
     assert (free([9]).numpy() != free([9]).numpy()).any()
 
 
-def test_random_numbers_have_the_parameters_they_were_given():
+def test_random_numbers_have_the_given_parameters():
     normal = tf.random_normal_initializer(3.0, 0.5, seed=1)([4000], tf.float64).numpy()
     uniform = tf.random_uniform_initializer(3.0, 4.0, seed=1)([4000], tf.float64).numpy()
     integers = tf.random_uniform_initializer(-1, 3, seed=1)([4000], tf.int32).numpy()
@@ -67,7 +67,7 @@ ERRORS = {
         ValueError,
         "initializer: expected a floating point dtype. Received: int32.",
     ),
-    "uniform truth": (
+    "uniform bools": (
         lambda: tf.random_uniform_initializer()([2], tf.bool),
         ValueError,
         "initializer: expected a floating point or integer dtype. Received: bool.",
@@ -94,5 +94,5 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_cannot_be_made_is_refused(name):
+def test_errors(name):
     assert_raises(*ERRORS[name])

@@ -1,4 +1,4 @@
-"""tf.Module: which variables it finds, in which order, and how it names them."""
+"""tf.Module: the variables it finds, their order and their names."""
 
 import collections
 
@@ -40,7 +40,7 @@ def names(variables):
     return [v.name.removesuffix(":0") for v in variables]
 
 
-def test_own_variables_come_first_by_the_names_of_attributes():
+def test_own_variables_come_first_sorted_by_attribute_name():
     model = Model()
     own = ["private", "a", "dv", "nested", "deep", "z"]
 
@@ -51,14 +51,14 @@ def test_own_variables_come_first_by_the_names_of_attributes():
     assert [m.name for m in model.submodules] == ["layer", "layer", "layer", "named"]
 
 
-def test_answers_are_tuples():
+def test_properties_return_tuples():
     model = Model()
 
     for answer in (model.variables, model.trainable_variables, model.submodules):
         assert type(answer) is tuple
 
 
-def test_what_is_shared_comes_once():
+def test_shared_variables_are_listed_once():
     v = tf.Variable(1.0)
     model = tf.Module()
     model.a, model.b, model.c = v, [v, v], tf.Module()
@@ -68,7 +68,7 @@ def test_what_is_shared_comes_once():
     assert len(model.submodules) == 1
 
 
-def test_a_module_may_hold_itself():
+def test_a_module_may_contain_itself():
     model = tf.Module()
     model.me, model.v = model, tf.Variable(1.0)
 
@@ -77,7 +77,7 @@ def test_a_module_may_hold_itself():
     assert [path for path, _ in model._flatten(with_path=True, predicate=is_variable)] == [("v",)]
 
 
-def test_dicts_go_by_sorted_keys_and_named_tuples_by_their_order():
+def test_dicts_are_visited_by_sorted_key_and_named_tuples_in_order():
     model = tf.Module()
     pair = collections.namedtuple("Pair", "b a")
     model.od = collections.OrderedDict(z=tf.Variable(1.0, name="z"), y=tf.Variable(1.0, name="y"))
@@ -86,11 +86,11 @@ def test_dicts_go_by_sorted_keys_and_named_tuples_by_their_order():
     assert names(model.variables) == ["first", "second", "y", "z"]
 
 
-def test_attributes_can_be_left_out():
-    class Partly(tf.Module):
+def test_attributes_can_be_ignored():
+    class Ignoring(tf.Module):
         _TF_MODULE_IGNORED_PROPERTIES = frozenset(["skipped"])
 
-    model = Partly()
+    model = Ignoring()
     model.skipped, model.kept = tf.Variable(1.0, name="skipped"), tf.Variable(1.0, name="kept")
 
     assert names(model.variables) == ["kept"]
@@ -100,7 +100,7 @@ def is_variable(leaf):
     return isinstance(leaf, tf.Variable)
 
 
-def test_flatten_gives_paths_and_takes_a_key_to_sort_by():
+def test_flatten_returns_paths_and_accepts_a_sort_key():
     model = tf.Module()
     model.v = [{"a": tf.Variable(1.0, name="v")}]
     model.layer = Layer(2)
@@ -115,7 +115,7 @@ def test_flatten_gives_paths_and_takes_a_key_to_sort_by():
     assert model.layer in list(model._flatten(recursive=False))
 
 
-def test_a_property_that_fails_is_not_looked_at():
+def test_properties_are_not_evaluated():
     class Failing(tf.Module):
         @property
         def broken(self):
@@ -125,17 +125,17 @@ def test_a_property_that_fails_is_not_looked_at():
 
 
 def test_a_module_works_without_its_constructor():
-    class Careless(tf.Module):
+    class WithoutSuperInit(tf.Module):
         def __init__(self):
             self.v = tf.Variable(1.0)
 
-    assert len(Careless().variables) == 1
+    assert len(WithoutSuperInit().variables) == 1
     with pytest.raises(AttributeError):
-        _ = Careless().name
+        _ = WithoutSuperInit().name
 
 
-def test_what_stands_for_a_variable_is_found():
-    class Standing:
+def test_objects_that_represent_a_variable_are_found():
+    class VariableLike:
         trainable = True
 
         def __init__(self):
@@ -145,7 +145,7 @@ def test_what_stands_for_a_variable_is_found():
             return self.held
 
     model = tf.Module()
-    model.v = Standing()
+    model.v = VariableLike()
 
     assert model.trainable_variables == (model.v,)
 
@@ -160,11 +160,11 @@ def test_what_stands_for_a_variable_is_found():
         ("plain", "plain"),
     ],
 )
-def test_the_name_is_that_of_the_class(class_name, name):
+def test_default_name_is_the_class_name_in_snake_case(class_name, name):
     assert type(class_name, (tf.Module,), {})().name == name
 
 
-def test_methods_run_in_the_scope_of_the_module():
+def test_with_name_scope_runs_methods_in_the_scope_of_the_module():
     with tf.name_scope("outer"):
         layer = Layer(1)
     layer(2.0)
@@ -184,7 +184,7 @@ def test_a_module_can_be_trained():
 
 
 @pytest.mark.parametrize("name", ["a b", "1x", "a/b", "", "x-y"])
-def test_a_name_has_to_be_an_identifier(name):
+def test_a_name_must_be_an_identifier(name):
     assert_raises(
         lambda: tf.Module(name=name),
         ValueError,
@@ -193,7 +193,7 @@ def test_a_name_has_to_be_an_identifier(name):
     )
 
 
-def test_keys_have_to_be_sorted():
+def test_dict_keys_must_be_sortable():
     model = tf.Module()
     model.d = {"a": 1, 2: 3}
 

@@ -1,4 +1,4 @@
-"""tf.print: the words are TensorFlow's."""
+"""tf.print: the output matches TensorFlow's."""
 
 import collections
 import io
@@ -63,11 +63,11 @@ Pair = collections.namedtuple("Pair", "x y")
         ),
     ],
 )
-def test_words(value, words):
+def test_formatting(value, words):
     assert printed(value) == f"{words}\n"
 
 
-def test_numbers_have_the_digits_that_tell_them_apart():
+def test_numbers_have_enough_digits_to_be_distinct():
     assert printed(tf.constant(FLOATS), summarize=-1) == (
         "[1 0.1 1e+10 1e-10 nan inf -inf 123456.789]\n"
     )
@@ -95,17 +95,17 @@ def test_streams(capsys, tmp_path):
     assert file.read_text() == "first\nsecond\n"
 
 
-def test_recorders_hear_what_is_printed():
-    class Listener(Recorder):
-        heard = ()
+def test_recorders_observe_printed_tensors():
+    class Observer(Recorder):
+        observed = ()
 
         def escape(self, tensor, how):
-            self.heard = (*self.heard, (tensor, how))
+            self.observed = (*self.observed, (tensor, how))
 
-    listener, x = Listener(), tf.constant(1.0)
-    with use_recorders([listener]):
+    observer, x = Observer(), tf.constant(1.0)
+    with use_recorders([observer]):
         printed([x])
-    ((tensor, how),) = listener.heard
+    ((tensor, how),) = observer.observed
     assert tensor is x
     assert how == "print"
 

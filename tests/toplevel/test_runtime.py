@@ -1,4 +1,4 @@
-"""Registered functions, locks, and questions to the library itself."""
+"""Registered conversions, critical sections and runtime queries."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ from tests.namespaces.helpers import assert_raises, gradient
 # Conversion functions
 
 
-class Metres:
+class Meters:
     def __init__(self, value):
         self.value = value
 
@@ -26,7 +26,7 @@ def convert(x, dtype=None, name=None, as_ref=False):  # noqa: ARG001
 @pytest.fixture
 def registered():
     before = list(CONVERSIONS)
-    tf.register_tensor_conversion_function(Metres, convert)
+    tf.register_tensor_conversion_function(Meters, convert)
     yield
     CONVERSIONS[:] = before
 
@@ -36,48 +36,48 @@ class TestConversion:
     @pytest.mark.parametrize(
         ("call", "expected"),
         [
-            (lambda: tf.convert_to_tensor(Metres(1.0)), 1.0),
-            (lambda: tf.convert_to_tensor(Metres([1, 2]), tf.float32), [1.0, 2.0]),
-            (lambda: tf.add(Metres([1.0, 2.0]), 1.0), [2.0, 3.0]),
-            (lambda: tf.constant([1.0, 2.0]) + Metres([1, 2]), [2.0, 4.0]),
-            (lambda: tf.reduce_sum(Metres([1.0, 2.0])), 3.0),
-            (lambda: tf.concat([Metres([1.0]), tf.constant([2.0])], 0), [1.0, 2.0]),
-            (lambda: tf.stack([Metres(1.0), 2.0]), [1.0, 2.0]),
-            (lambda: tf.Variable(Metres(2.0)), 2.0),
+            (lambda: tf.convert_to_tensor(Meters(1.0)), 1.0),
+            (lambda: tf.convert_to_tensor(Meters([1, 2]), tf.float32), [1.0, 2.0]),
+            (lambda: tf.add(Meters([1.0, 2.0]), 1.0), [2.0, 3.0]),
+            (lambda: tf.constant([1.0, 2.0]) + Meters([1, 2]), [2.0, 4.0]),
+            (lambda: tf.reduce_sum(Meters([1.0, 2.0])), 3.0),
+            (lambda: tf.concat([Meters([1.0]), tf.constant([2.0])], 0), [1.0, 2.0]),
+            (lambda: tf.stack([Meters(1.0), 2.0]), [1.0, 2.0]),
+            (lambda: tf.Variable(Meters(2.0)), 2.0),
         ],
     )
-    def test_objects_are_taken_where_tensors_are(self, call, expected):
+    def test_converted_objects_are_accepted_as_tensors(self, call, expected):
         y = call()
 
         assert y.dtype is tf.float32
         assert y.numpy().tolist() == expected
 
-    def test_tapes_follow_what_a_function_returns(self):
-        assert gradient(lambda x: Metres(x) * tf.constant(3.0), 2.0) == [3.0]
-        assert gradient(lambda x: tf.math.multiply(Metres(x), x), 2.0) == [4.0]
+    def test_tapes_record_the_converted_tensor(self):
+        assert gradient(lambda x: Meters(x) * tf.constant(3.0), 2.0) == [3.0]
+        assert gradient(lambda x: tf.math.multiply(Meters(x), x), 2.0) == [4.0]
 
-    def test_such_an_object_is_no_tensor(self):
-        assert not tf.is_tensor(Metres(1.0))
+    def test_a_convertible_object_is_not_a_tensor(self):
+        assert not tf.is_tensor(Meters(1.0))
 
-    def test_functions_are_asked_by_priority_until_one_answers(self):
-        asked = []
+    def test_functions_are_tried_by_priority(self):
+        tried = []
 
         def function(name, answer):
             def convert(x, dtype=None, name_=None, as_ref=False, **_):  # noqa: ARG001
-                asked.append(name)
+                tried.append(name)
                 return answer
 
             return convert
 
-        class Other(Metres):
+        class Other(Meters):
             pass
 
         tf.register_tensor_conversion_function(Other, function("late", tf.constant(7.0)), 20)
         tf.register_tensor_conversion_function(Other, function("early", NotImplemented), 10)
         assert float(tf.convert_to_tensor(Other(1.0))) == 7.0
-        assert asked == ["early", "late"]
+        assert tried == ["early", "late"]
 
-    def test_a_function_has_to_return_what_was_asked_for(self):
+    def test_a_conversion_must_return_the_requested_dtype(self):
         class Wrong:
             pass
 
@@ -91,9 +91,9 @@ class TestConversion:
             f"Conversion function {wrong} for type {Wrong} returned non-Tensor: 8.0",
         )
         assert_raises(
-            lambda: tf.convert_to_tensor(Metres(tf.constant(1.0)), tf.int32),
+            lambda: tf.convert_to_tensor(Meters(tf.constant(1.0)), tf.int32),
             RuntimeError,
-            f"Conversion function {convert} for type {Metres} returned incompatible dtype: "
+            f"Conversion function {convert} for type {Meters} returned incompatible dtype: "
             "requested = int32, actual = float32",
         )
 
@@ -106,22 +106,22 @@ class TestConversion:
             (int, convert),
             "Cannot register conversions for Python numeric types and NumPy scalars and arrays.",
         ),
-        ((Metres, 3), "Argument `conversion_func` must be callable. Received 3."),
+        ((Meters, 3), "Argument `conversion_func` must be callable. Received 3."),
     ],
 )
-def test_a_registration_has_a_type_and_a_function(arguments, message):
+def test_registration_requires_a_type_and_a_function(arguments, message):
     assert_raises(lambda: tf.register_tensor_conversion_function(*arguments), TypeError, message)
 
 
-def test_an_object_without_a_function_is_refused():
+def test_an_object_without_a_conversion_raises():
     with pytest.raises(ValueError, match="unsupported type"):
-        tf.convert_to_tensor(Metres(1.0))
+        tf.convert_to_tensor(Meters(1.0))
 
 
-# Gradients by name
+# Registered gradients
 
 
-def test_a_gradient_is_registered_once():
+def test_a_gradient_can_be_registered_once():
     def f(op, g):  # noqa: ARG001
         return g
 
@@ -134,10 +134,10 @@ def test_a_gradient_is_registered_once():
     assert_raises(lambda: tf.no_gradient(3), TypeError, "op_type must be a string. Received: 3.")
 
 
-# Locks
+# Critical sections
 
 
-def test_one_thread_is_in_a_section_at_a_time():
+def test_one_thread_at_a_time_is_in_a_section():
     section, inside, most = tf.CriticalSection(), [], []
 
     def work():
@@ -156,7 +156,7 @@ def test_one_thread_is_in_a_section_at_a_time():
     assert most == [1] * 4
 
 
-def test_a_section_returns_tensors_and_is_left_after_an_error():
+def test_a_section_returns_tensors_and_is_released_after_an_error():
     section = tf.CriticalSection(name="s")
     result = section.execute(lambda: [1, {"a": tf.constant(2.0)}])
 
@@ -180,7 +180,7 @@ def test_sections_with_a_shared_name_share_a_lock():
     other.join()
 
 
-def test_a_section_cannot_be_entered_from_inside():
+def test_a_section_is_not_reentrant():
     section = tf.CriticalSection()
     assert_raises(
         lambda: section.execute(lambda: section.execute(lambda: 1)),
@@ -195,10 +195,10 @@ def test_a_section_cannot_be_entered_from_inside():
     )
 
 
-# Questions
+# Queries
 
 
-def test_answers():
+def test_queries():
     assert abs(float(tf.timestamp()) - time.time()) < 60
     assert tf.timestamp().dtype is tf.float64
     assert not tf.is_symbolic_tensor(tf.constant(1.0))

@@ -1,4 +1,4 @@
-"""Scopes: names, creators of variables, devices."""
+"""Name scopes, variable creators and devices."""
 
 import threading
 
@@ -19,24 +19,24 @@ CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
         ("", "v:0", ""),
     ],
 )
-def test_names_of_scopes_are_joined(inner, variable, scope):
+def test_names_of_nested_scopes_are_joined(inner, variable, scope):
     with tf.name_scope("a"), tf.name_scope(inner):
         assert tf.Variable(0.0, name="v").name == variable
         assert tf.get_current_name_scope() == scope
     assert tf.get_current_name_scope() == ""
 
 
-def test_a_scope_can_be_entered_again_and_in_itself():
-    with tf.name_scope("a") as whole:
+def test_a_scope_is_reentrant():
+    with tf.name_scope("a") as full_name:
         pass
-    again = tf.name_scope(whole)
+    again = tf.name_scope(full_name)
     with tf.name_scope("other"), again as first, again as second:
         assert first == second == "a/"
         assert tf.Variable(0.0).name == "a/Variable:0"
     assert tf.get_current_name_scope() == ""
 
 
-def test_a_scope_ends_with_an_error():
+def test_a_scope_is_left_after_an_error():
     with pytest.raises(ZeroDivisionError), tf.name_scope("a"):
         _ = 1 / 0
 
@@ -53,7 +53,7 @@ def test_each_thread_has_its_own_scopes():
     assert found == ["v:0"]
 
 
-def test_a_scope_has_a_name():
+def test_a_scope_requires_a_string_name():
     assert_raises(
         lambda: tf.name_scope(None),
         ValueError,
@@ -64,7 +64,7 @@ def test_a_scope_has_a_name():
 # Creators
 
 
-def test_creators_run_from_the_inside_out_and_see_every_argument():
+def test_creators_run_innermost_first_and_receive_all_arguments():
     seen = []
 
     def outer(next_creator, **kwargs):
@@ -84,14 +84,14 @@ def test_creators_run_from_the_inside_out_and_see_every_argument():
     assert tf.Variable(1.0).trainable
 
 
-def test_a_creator_may_return_something_else():
+def test_a_creator_may_return_another_object():
     with tf.variable_creator_scope(lambda next_creator, **kwargs: (next_creator(**kwargs), "too")):
         v, word = tf.Variable(1.0)
 
     assert (float(v), word) == (1.0, "too")
 
 
-def test_classes_made_from_variable_are_made_by_themselves():
+def test_subclasses_of_variable_bypass_creators():
     class Special(tf.Variable):
         pass
 
@@ -133,7 +133,7 @@ def test_operations_run_where_their_inputs_are(name):
         ),
     ],
 )
-def test_a_device_has_to_have_a_name_that_can_be(name, kind, message):
+def test_invalid_device_names_raise(name, kind, message):
     def enter():
         with tf.device(name):
             pass
@@ -142,7 +142,7 @@ def test_a_device_has_to_have_a_name_that_can_be(name, kind, message):
 
 
 @pytest.mark.parametrize(
-    ("name", "whole"),
+    ("name", "full_name"),
     [
         ("/job:w/replica:1/task:2/device:GPU:3", "/job:w/replica:1/task:2/device:GPU:3"),
         ("/CPU:0", "/device:CPU:0"),
@@ -155,15 +155,15 @@ def test_a_device_has_to_have_a_name_that_can_be(name, kind, message):
         ("", ""),
     ],
 )
-def test_device_names_are_understood(name, whole):
+def test_device_names_are_parsed(name, full_name):
     spec = tf.DeviceSpec.from_string(name)
 
-    assert spec.to_string() == whole
-    assert tf.DeviceSpec.from_string(whole) == spec
-    assert hash(tf.DeviceSpec.from_string(whole)) == hash(spec)
+    assert spec.to_string() == full_name
+    assert tf.DeviceSpec.from_string(full_name) == spec
+    assert hash(tf.DeviceSpec.from_string(full_name)) == hash(spec)
 
 
-def test_device_specs_have_parts():
+def test_device_specs_have_fields():
     spec = tf.DeviceSpec("w", 1, "2", "gpu", 3)
 
     assert (spec.job, spec.replica, spec.task) == ("w", 1, 2)

@@ -1,4 +1,4 @@
-"""vectorized_map: as a loop, but all at once."""
+"""tf.vectorized_map: results match a loop."""
 
 import logging
 
@@ -18,7 +18,7 @@ SQUARES = RNG.uniform(0.2, 0.9, (4, 3, 3))
 
 
 def by_loop(fn, elems):
-    """What `fn` gives for each element, stacked."""
+    """Applies `fn` to each element in a loop and stacks the results."""
     leaves = tf.nest.flatten(elems)
     results = []
     for i in range(leaves[0].shape[0]):
@@ -75,7 +75,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_values_and_gradients_are_those_of_a_loop(name):
+def test_values_and_gradients_match_a_loop(name):
     fn, at = FUNCTIONS[name]
     x = tf.constant(at)
     found = []
@@ -94,7 +94,7 @@ def test_values_and_gradients_are_those_of_a_loop(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_values_are_the_same_when_nobody_records(name):
+def test_values_are_the_same_without_a_recorder(name):
     fn, at = FUNCTIONS[name]
 
     actual = tf.vectorized_map(fn, tf.constant(at), fallback_to_while_loop=False)
@@ -119,7 +119,7 @@ def test_every_primitive_runs_on_a_batch(name):
             np.testing.assert_allclose(example, e._array, rtol=1e-12, atol=1e-14)
 
 
-def test_structures_go_in_and_come_out():
+def test_inputs_and_outputs_may_be_structures():
     elems = {"a": tf.constant(ROWS), "b": [tf.constant(SQUARES)]}
 
     def fn(e):
@@ -132,13 +132,13 @@ def test_structures_go_in_and_come_out():
     assert result[1]["one"].numpy().tolist() == [1.0] * 4
 
 
-def test_a_first_axis_of_one_serves_all():
+def test_a_first_axis_of_one_broadcasts():
     result = tf.vectorized_map(lambda e: e[0] + e[1], (tf.constant([1.0, 2.0]), tf.ones([1])))
 
     assert result.numpy().tolist() == [2.0, 3.0]
 
 
-def test_no_examples_give_an_empty_result():
+def test_an_empty_batch_gives_an_empty_result():
     assert tf.vectorized_map(lambda x: x * 2.0, tf.ones([0, 2])).shape == (0, 2)
 
 
@@ -162,7 +162,7 @@ def test_random_numbers_differ_from_example_to_example(name):
     assert len(np.unique(result.reshape(5, -1), axis=0)) == 5
 
 
-def test_random_numbers_differ_in_nested_maps_too():
+def test_random_numbers_differ_in_nested_maps():
     def inner(x):
         return tf.vectorized_map(lambda _: tf.random.normal([]), tf.zeros([3])) + x
 
@@ -171,13 +171,13 @@ def test_random_numbers_differ_in_nested_maps_too():
     assert len(np.unique(result)) == 12
 
 
-def test_stateless_numbers_are_the_same_for_all():
+def test_stateless_random_numbers_are_the_same_for_all_examples():
     result = tf.vectorized_map(lambda x: tf.random.stateless_normal([2], [1, 2]) + x, tf.zeros([3]))
 
     assert len(np.unique(result, axis=0)) == 1
 
 
-def test_random_numbers_can_be_repeated_by_a_seed():
+def test_a_seed_reproduces_random_numbers():
     def run():
         tf.random.set_seed(3)
         return tf.vectorized_map(lambda x: tf.random.normal([2]) + x, tf.zeros([3])).numpy()
@@ -204,7 +204,7 @@ def sign_by_python(x):
     return x if x[0] > 0.5 else -x
 
 
-def test_python_control_flow_runs_in_a_loop_with_a_warning(caplog):
+def test_python_control_flow_falls_back_to_a_loop_with_a_warning(caplog):
     with caplog.at_level(logging.WARNING, "retrograde"):
         result = tf.vectorized_map(sign_by_python, tf.constant(ROWS))
 
@@ -216,7 +216,7 @@ def test_python_control_flow_runs_in_a_loop_with_a_warning(caplog):
     ]
 
 
-def test_the_warning_can_be_left_out(caplog):
+def test_the_warning_can_be_disabled(caplog):
     with caplog.at_level(logging.WARNING, "retrograde"):
         tf.vectorized_map(sign_by_python, tf.constant(ROWS), warn=False)
 
@@ -236,12 +236,12 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize("how", ESCAPES)
-def test_values_of_one_example_cannot_leave(how):
+def test_values_of_one_example_cannot_be_converted_to_python(how):
     with pytest.raises(CannotBatch):
         tf.vectorized_map(ESCAPES[how], tf.constant(ROWS), fallback_to_while_loop=False)
 
 
-def test_a_variable_is_not_given_the_values_of_a_batch():
+def test_batched_values_cannot_be_assigned_to_a_variable():
     v = tf.Variable(0.0, dtype=tf.float64)
 
     def total(x):
@@ -253,12 +253,12 @@ def test_a_variable_is_not_given_the_values_of_a_batch():
     np.testing.assert_allclose(result, np.cumsum(ROWS[:, 0]))
 
 
-def test_errors_of_the_function_speak_of_one_example():
+def test_errors_in_the_function_report_the_shape_of_one_example():
     with pytest.raises(errors.InvalidArgumentError, match=r"incompatible shapes \(3,\) and \(2,\)"):
         tf.vectorized_map(lambda x: x + tf.ones([2], x.dtype), tf.constant(ROWS))
 
 
-def test_errors_say_what_was_expected():
+def test_errors():
     assert_raises(
         lambda: tf.vectorized_map(lambda x: x, tf.constant(3.0)),
         ValueError,

@@ -138,7 +138,7 @@ mod = floormod
 
 
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Computes the quotient of `x` and `y` rounded towards zero. No gradient flows."""
+    """Computes the quotient of `x` and `y` rounded toward zero. No gradient flows."""
     return binary(ar.truncate_divide, x, y)
 
 

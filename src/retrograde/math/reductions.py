@@ -60,7 +60,7 @@ def reduce_sum(
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Computes the mean over `axis`. The mean of integers is rounded towards zero.
+    """Computes the mean over `axis`. The mean of integers is rounded toward zero.
 
     >>> tf.math.reduce_mean([[1.0, 2.0], [3.0, 4.0]], axis=1).numpy()
     array([1.5, 3.5], dtype=float32)

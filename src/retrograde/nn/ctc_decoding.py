@@ -73,15 +73,15 @@ def ctc_beam_search_decoder(
         raise invalid(f"{op_name}: expected at least one class. Received: shape {x.shape}.")
     with np.errstate(invalid="ignore"):  # inputs may be infinite
         logs = x - np.logaddexp.reduce(x, 2, keepdims=True)
-        found = [beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
-    fewest = min((len(paths) for paths, _ in found), default=top_paths)
+        decoded = [beam_search(logs[:n, b], beam_width, top_paths) for b, n in enumerate(lengths)]
+    fewest = min((len(paths) for paths, _ in decoded), default=top_paths)
     if fewest < top_paths:
         raise invalid(
             f"{op_name}: found only {fewest} sequences of labels. Expected at least "
             f"top_paths={as_text(top_paths)}."
         )
-    paths = [_sparse([paths[k] for paths, _ in found]) for k in range(top_paths)]
-    scores = np.array([scores for _, scores in found], x.dtype).reshape(len(found), top_paths)
+    paths = [_sparse([paths[k] for paths, _ in decoded]) for k in range(top_paths)]
+    scores = np.array([scores for _, scores in decoded], x.dtype).reshape(len(decoded), top_paths)
     return paths, Tensor(scores)
 
 

@@ -66,9 +66,11 @@ def _check_indices(indices: np.ndarray, max_indices: np.ndarray) -> None:
             "random_index_shuffle: expected `index` and `max_index` to be scalars or vectors of "
             f"the same length. Received: shapes {indices.shape} and {max_indices.shape}."
         )
-    wrong = (indices < 0) | (max_indices < indices)
-    if np.any(wrong):
-        first, limit = (np.broadcast_to(x, wrong.shape)[wrong][0] for x in (indices, max_indices))
+    out_of_range = (indices < 0) | (max_indices < indices)
+    if np.any(out_of_range):
+        first, limit = (
+            np.broadcast_to(x, out_of_range.shape)[out_of_range][0] for x in (indices, max_indices)
+        )
         raise invalid(
             f"random_index_shuffle: expected 0 <= index <= max_index. Received: index {first} and "
             f"max_index {limit}."

@@ -548,9 +548,11 @@ def searchsorted(
         names = " and ".join(dtypes.of(x.dtype).name for x in (rows, queries))
         raise invalid(f"searchsorted: expected the same real dtype for both. Received: {names}.")
     flat = [x.reshape(count, x.shape[-1]) for x in (rows, queries)]
-    found = [np.searchsorted(row, v, side) for row, v in zip(*flat, strict=True)]
+    insertions = [np.searchsorted(row, v, side) for row, v in zip(*flat, strict=True)]
     return Tensor(
-        np.array(found, numeric_dtype(out_type, np.int32, "searchsorted")).reshape(queries.shape)
+        np.array(insertions, numeric_dtype(out_type, np.int32, "searchsorted")).reshape(
+            queries.shape
+        )
     )
 
 

@@ -103,7 +103,7 @@ class Module:
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
-        """Yields the leaves of all attributes that satisfy `predicate`, with paths if wanted."""
+        """Yields the leaves of all attributes that satisfy `predicate`, or (path, leaf) pairs."""
         traversal = _Traversal(
             recursive, predicate or (lambda _: True), attribute_traversal_key, with_path
         )

@@ -137,12 +137,12 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """Stacks the elements at `indices` along a new first axis, without clearing them."""
-        places = [
+        indices = [
             self._check_index(i, reading=True) for i in integers(indices, "TensorArray.gather")
         ]
-        if not places:
+        if not indices:
             return Tensor(np.zeros((0,), self._dtype.numpy_dtype))
-        return shaping.stack(*map(self._element, places), axis=0)
+        return shaping.stack(*map(self._element, indices), axis=0)
 
     def concat(self, name: str | None = None) -> Tensor:
         """Concatenates all elements along their first axis."""
@@ -167,9 +167,9 @@ class TensorArray:
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Writes the slices of `value` along its first axis at `indices`."""
-        places = integers(indices, "TensorArray.scatter")
-        for place, element in zip(places, unstack(self._convert(value)), strict=False):
-            self.write(place, element)
+        indices = integers(indices, "TensorArray.scatter")
+        for index, element in zip(indices, unstack(self._convert(value)), strict=False):
+            self.write(index, element)
         return self
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:

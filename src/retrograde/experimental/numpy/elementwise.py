@@ -225,7 +225,7 @@ def floor(x: Any) -> Tensor:
 
 
 def fix(x: Any) -> Tensor:
-    """Rounds towards zero."""
+    """Rounds toward zero."""
     return shared.trunc(inexact(x))
 
 

@@ -298,7 +298,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
-    """Rotates `m` by 90 degrees `k` times, from the first of two axes towards the second."""
+    """Rotates `m` by 90 degrees `k` times, from the first of two axes toward the second."""
     x = tensor_of(m)
     first_axis, second_axis = (normalize_axis(axis, x.ndim, "rot90") for axis in axes)
     return shared.rot90(x, integer(k, "rot90: k"), (first_axis, second_axis))

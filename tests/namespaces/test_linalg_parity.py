@@ -1,4 +1,4 @@
-"""tf.linalg: what TensorFlow answered, to values, gradients and mistakes."""
+"""tf.linalg: values, gradients and errors recorded from TensorFlow."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ ANSWERS = json.loads(
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_answer_is_that_of_tensorflow(call):
+def test_result_matches_tensorflow(call):
     actual = answer(call, tf)
 
     assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
