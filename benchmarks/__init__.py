@@ -1,1 +1,1 @@
-"""Benchmarks of retrograde against its peers; start them with `python benchmarks/run.py`."""
+"""Benchmarks retrograde against other libraries. Run `python benchmarks/run.py`."""

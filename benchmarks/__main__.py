@@ -1,4 +1,4 @@
-"""The command line: measure, print tables, and on request write docs/benchmarks.md."""
+"""Runs the benchmarks, prints tables and, with `--write`, writes docs/benchmarks.md."""
 
 import argparse
 import contextlib
@@ -31,12 +31,12 @@ QUICK = (rounds.Effort(rounds=2, loops=3, seconds=0.01), import_time.Effort(runs
 
 
 def say(text):
-    """Progress, on stderr with the time of day; stdout has the tables only."""
+    """Prints progress to stderr, with the time of day; stdout has only the tables."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
 def names_from(known):
-    """A converter for `argparse`: a list with commas, each name being one of `known`."""
+    """Returns an `argparse` converter for comma-separated lists of names in `known`."""
 
     def convert(text):
         names = text.split(",")
@@ -53,19 +53,19 @@ def names_from(known):
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(
         prog="benchmarks/run.py",
-        description="Measure retrograde against its peers.",
+        description="Benchmark retrograde against other libraries.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="workloads:\n" + "\n".join(f"  {n:18}{d}" for n, d in DESCRIPTIONS.items()),
     )
     add = parser.add_argument
     add("--only", type=names_from(DESCRIPTIONS), default=list(DESCRIPTIONS), metavar="WORKLOAD,...")
     add("--peers", type=names_from(PEER_BY_NAME), default=list(PEER_BY_NAME), metavar="PEER,...")
-    add("--rounds", type=int, help=f"turns of each peer (default {FULL[0].rounds})")
-    add("--quick", action="store_true", help="few and short turns, for a first look")
+    add("--rounds", type=int, help=f"number of rounds (default {FULL[0].rounds})")
+    add("--quick", action="store_true", help="few and short rounds, for a quick estimate")
     add(
         "--neighbors",
         action="store_true",
-        help="measure how busy neighbors slow us and PyTorch down, and nothing else",
+        help="only measure how other processes slow down retrograde and PyTorch",
     )
     add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     add("--cores", type=int, metavar="N", help="run all peers on N cores (default: all)")
@@ -73,7 +73,7 @@ def parse_arguments(arguments):
         "--environments",
         type=Path,
         metavar="DIR",
-        help="take DIR/PEER/bin/python where it exists, as it is, instead of .bench/PEER",
+        help="use DIR/PEER/bin/python, if it exists, instead of .bench/PEER",
     )
     options = parser.parse_args(arguments)
     for name in ("rounds", "cores"):
@@ -83,19 +83,19 @@ def parse_arguments(arguments):
     return options
 
 
-def find_pythons(names, ready):
-    """The Python of each peer, and the reasons for those that have none."""
+def find_pythons(names, environments):
+    """Returns the Python of each peer, and the reasons for peers without one."""
     pythons, unavailable = {}, {}
     for name in names:
         try:
-            pythons[name] = python_of(PEER_BY_NAME[name], ready, say)
+            pythons[name] = python_of(PEER_BY_NAME[name], environments, say)
         except (PeerError, OSError) as e:
             unavailable[name] = str(e)
     return pythons, unavailable
 
 
 def find_versions(workers):
-    """The versions in each worker, and the reasons for those that cannot import their library."""
+    """Returns the versions in each worker, and the reasons for workers that fail to start."""
     versions, unavailable = {}, {}
     for name, worker in workers.items():
         say(f"starting {name}")
@@ -106,13 +106,13 @@ def find_versions(workers):
     return versions, unavailable
 
 
-def those_of(peers, values):
-    """The `values`, by name, of these peers."""
+def select(peers, values):
+    """Returns the items of `values` whose keys are names of `peers`."""
     return {peer.name: values[peer.name] for peer in peers if peer.name in values}
 
 
 def group_of(workload):
-    """The peers that take part in a workload."""
+    """Returns the peers that run a workload."""
     for group, peers in ((COMPILED, COMPILERS), (KERAS, BACKENDS), (KERAS_LOOPS, TAPES)):
         if workload in group:
             return peers
@@ -120,15 +120,15 @@ def group_of(workload):
 
 
 def measure_all(names, pythons, workers, step_effort, import_effort):
-    """A result for each workload. The workers end before memory and imports are measured."""
+    """Returns a result for each workload. Stops the workers before measuring memory and imports."""
     results = []
     for name in names:
         if name not in MEMORY | IMPORTS:
-            peers = those_of(group_of(name), workers)
+            peers = select(group_of(name), workers)
             results.append(rounds.measure(name, peers, step_effort, say))
     for worker in workers.values():
         worker.stop()
-    pythons = those_of(PEERS, pythons)
+    pythons = select(PEERS, pythons)
     results += [memory.measure(name, pythons, say) for name in names if name in MEMORY]
     if any(name in IMPORTS for name in names):
         results.append(import_time.measure(pythons, import_effort, say))
@@ -136,9 +136,9 @@ def measure_all(names, pythons, workers, step_effort, import_effort):
 
 
 def peers_for(options):
-    """The names of the peers that have something to do."""
-    wanted = {peer.name for name in options.only for peer in group_of(name)}
-    return [name for name in PEER_BY_NAME if name in wanted and name in options.peers]
+    """Returns the names of the peers that the options require."""
+    required = {peer.name for name in options.only for peer in group_of(name)}
+    return [name for name in PEER_BY_NAME if name in required and name in options.peers]
 
 
 def run(options, step_effort, import_effort):
@@ -148,11 +148,11 @@ def run(options, step_effort, import_effort):
             name: stack.enter_context(WorkerProcess(python, PEER_BY_NAME[name]))
             for name, python in pythons.items()
         }
-        versions, silent = find_versions(workers)
+        versions, failed = find_versions(workers)
         usable = {name: workers[name] for name in versions}
         pythons = {name: pythons[name] for name in versions}
         results = measure_all(options.only, pythons, usable, step_effort, import_effort)
-    return Report(peers_for(options), results, unavailable | silent, versions, GOALS)
+    return Report(peers_for(options), results, unavailable | failed, versions, GOALS)
 
 
 def efforts_of(options):
@@ -163,7 +163,7 @@ def efforts_of(options):
 
 
 def measure_neighbors(options):
-    """Prints the tables of busy neighbors, and writes them into the page if that is asked for."""
+    """Prints the tables of busy neighbors and, with `--write`, adds them to the page."""
     rows = [
         row for row in neighbors.ROWS if options.only == list(DESCRIPTIONS) or row in options.only
     ]
@@ -176,12 +176,12 @@ def measure_neighbors(options):
 
 
 def main(arguments=None):
-    """Return 0, or 1 if the peers computed different results."""
+    """Runs the benchmarks. Returns 0, or 1 if the peers computed different results."""
     options = parse_arguments(arguments)
     if options.cores is not None:
         machine.limit_cores(options.cores)
-    facts = machine.facts()
-    say(", ".join(facts.values()))
+    properties = machine.properties()
+    say(", ".join(properties.values()))
     if options.neighbors:
         return measure_neighbors(options)
     step_effort, import_effort = efforts_of(options)
@@ -190,9 +190,9 @@ def main(arguments=None):
     if options.write:
         PAGE.parent.mkdir(exist_ok=True)
         today = datetime.date.today().isoformat()
-        kept = neighbors.section_of(PAGE.read_text()) if PAGE.exists() else ""
-        text = page(report, facts, today, step_effort.rounds)
-        PAGE.write_text(neighbors.with_section(text, kept) if kept else text)
+        section = neighbors.section_of(PAGE.read_text()) if PAGE.exists() else ""
+        text = page(report, properties, today, step_effort.rounds)
+        PAGE.write_text(neighbors.with_section(text, section) if section else text)
         say(f"wrote {PAGE.relative_to(ROOT)}")
     return 1 if disagreements(report.results) else 0
 

@@ -1,7 +1,6 @@
-"""The compiled functions for JAX, under `jit`.
+"""Compiled workloads for JAX, with `jit`.
 
-A training step gives its weights away, and gets new ones: `jit` may write over the old. A step
-looks at its first result, and so waits for its work to be done.
+Training steps donate their weights. A step reads its first result, so it waits for the computation.
 """
 
 import numpy as np
@@ -16,7 +15,7 @@ def to_numpy(value):
     return np.asarray(value)
 
 
-def _step(jax, _way, f, *arguments):
+def _step(jax, _mode, f, *arguments):
     compiled = jax.jit(f)
     arguments = [jax.numpy.asarray(a) for a in arguments]
 
@@ -28,7 +27,7 @@ def _step(jax, _way, f, *arguments):
     return step
 
 
-def _training(jax, _way, loss_of, weights, *data):
+def _training(jax, _mode, loss_of, weights, *data):
     def update(weights, *data):
         loss, gradients = jax.value_and_grad(loss_of)(weights, *data)
         pairs = zip(weights, gradients, strict=True)
@@ -47,11 +46,11 @@ def _training(jax, _way, loss_of, weights, *data):
 
 
 @workload
-def call(jax, way):
-    return _step(jax, way, lambda a, b: [a + b], *inputs.pair_of_vectors())
+def call(jax, mode):
+    return _step(jax, mode, lambda a, b: [a + b], *inputs.pair_of_vectors())
 
 
-def _classifier(jax, way, batch, sizes):
+def _classifier(jax, mode, batch, sizes):
     jnp = jax.numpy
     data = inputs.classification(batch, sizes)
     depth = len(sizes) - 1
@@ -64,31 +63,31 @@ def _classifier(jax, way, batch, sizes):
         scores = jax.nn.log_softmax(h @ last_w + last_b)
         return -jnp.mean(jnp.take_along_axis(scores, labels[:, None], axis=1))
 
-    return _training(jax, way, loss_of, data.weights + data.biases, data.x, data.labels)
+    return _training(jax, mode, loss_of, data.weights + data.biases, data.x, data.labels)
 
 
 @workload
-def small_mlp_step(jax, way):
-    return _classifier(jax, way, *inputs.SMALL_MLP)
+def small_mlp_step(jax, mode):
+    return _classifier(jax, mode, *inputs.SMALL_MLP)
 
 
 @workload
-def mnist_mlp_step(jax, way):
-    return _classifier(jax, way, *inputs.MNIST_MLP)
+def mnist_mlp_step(jax, mode):
+    return _classifier(jax, mode, *inputs.MNIST_MLP)
 
 
 @workload
-def elementwise_step(jax, way):
+def elementwise_step(jax, mode):
     jnp = jax.numpy
 
     def f(x):
         return jnp.sum(jnp.sin(x) * jnp.exp(x) + jnp.tanh(x))
 
-    return _step(jax, way, lambda x: [*jax.value_and_grad(f)(x)], inputs.long_vector())
+    return _step(jax, mode, lambda x: [*jax.value_and_grad(f)(x)], inputs.long_vector())
 
 
 @workload
-def rnn_step(jax, way):
+def rnn_step(jax, mode):
     jnp = jax.numpy
     x, weights = inputs.sequence()
 
@@ -99,13 +98,13 @@ def rnn_step(jax, way):
             h = jnp.tanh(x[t] @ w + h @ u + b)
         return jnp.mean(h * h)
 
-    return _training(jax, way, loss_of, weights, x)
+    return _training(jax, mode, loss_of, weights, x)
 
 
-def _normalised(jax, x, scale, shift):
-    centred = x - jax.numpy.mean(x, axis=-1, keepdims=True)
-    variance = jax.numpy.mean(centred * centred, axis=-1, keepdims=True)
-    return centred * jax.lax.rsqrt(variance + 1e-5) * scale + shift
+def _normalized(jax, x, scale, shift):
+    centered = x - jax.numpy.mean(x, axis=-1, keepdims=True)
+    variance = jax.numpy.mean(centered * centered, axis=-1, keepdims=True)
+    return centered * jax.lax.rsqrt(variance + 1e-5) * scale + shift
 
 
 def _heads(x):
@@ -121,27 +120,27 @@ def _attention(jax, x, wq, wk, wv, wo):
 
 
 @workload
-def transformer_step(jax, way):
+def transformer_step(jax, mode):
     def loss_of(weights, x, target):
         *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = weights
-        h = x + _attention(jax, _normalised(jax, x, scale1, shift1), *attention)
-        inner = _normalised(jax, h, scale2, shift2) @ w1 + b1
+        h = x + _attention(jax, _normalized(jax, x, scale1, shift1), *attention)
+        inner = _normalized(jax, h, scale2, shift2) @ w1 + b1
         error = h + jax.nn.gelu(inner, approximate=False) @ w2 + b2 - target
         return jax.numpy.mean(error * error)
 
-    return _training(jax, way, loss_of, inputs.transformer_weights(), *inputs.tokens())
+    return _training(jax, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
 
 
 @workload
-def jacobian_step(jax, way):
+def jacobian_step(jax, mode):
     def jacobian(matrix, vector):
         return [jax.jacrev(lambda v: jax.numpy.tanh(matrix @ v))(vector)]
 
-    return _step(jax, way, jacobian, *inputs.matrix_and_vector(64))
+    return _step(jax, mode, jacobian, *inputs.matrix_and_vector(64))
 
 
 @workload
-def conv_step(jax, way):
+def conv_step(jax, mode):
     def loss_of(weights, x):
         w, b = weights
         y = jax.lax.conv_general_dilated(
@@ -151,4 +150,4 @@ def conv_step(jax, way):
         return jax.numpy.mean(y * y)
 
     images = inputs.images(inputs.CONV_SMALL[0])
-    return _training(jax, way, loss_of, inputs.convolution_weights(), images)
+    return _training(jax, mode, loss_of, inputs.convolution_weights(), images)

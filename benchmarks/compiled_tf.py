@@ -1,6 +1,6 @@
-"""Functions that are compiled, as programs for TensorFlow; retrograde runs the same lines.
+"""Compiled workloads for TensorFlow and retrograde.
 
-`way` is "eager" for what is not compiled at all, "function", or "xla" for `jit_compile=True`.
+`mode` is "eager" (not compiled), "function" or "xla" (`jit_compile=True`).
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ def to_numpy(value):
     return value.numpy()
 
 
-def _step(tf, way, f, *arguments):
-    """A step that calls `f`. Under XLA it looks at the first result: it may not be there yet."""
-    if way == "eager":
+def _step(tf, mode, f, *arguments):
+    """Returns a step that calls `f`. With XLA, the step waits for the first result."""
+    if mode == "eager":
         return lambda: f(*arguments)
-    if way == "function":
+    if mode == "function":
         compiled = tf.function(f)
         return lambda: compiled(*arguments)
     compiled = tf.function(f, jit_compile=True)
@@ -38,11 +38,11 @@ def _descend(variables, gradients):
 
 
 @workload
-def call(tf, way):
-    return _step(tf, way, lambda a, b: [a + b], *map(tf.constant, inputs.pair_of_vectors()))
+def call(tf, mode):
+    return _step(tf, mode, lambda a, b: [a + b], *map(tf.constant, inputs.pair_of_vectors()))
 
 
-def _classifier(tf, way, batch, sizes):
+def _classifier(tf, mode, batch, sizes):
     data = inputs.classification(batch, sizes)
     weights = [tf.Variable(value) for value in data.weights]
     biases = [tf.Variable(value) for value in data.biases]
@@ -59,32 +59,32 @@ def _classifier(tf, way, batch, sizes):
         _descend(weights + biases, tape.gradient(loss, weights + biases))
         return [loss]
 
-    return _step(tf, way, train, tf.constant(data.x), tf.constant(data.labels))
+    return _step(tf, mode, train, tf.constant(data.x), tf.constant(data.labels))
 
 
 @workload
-def small_mlp_step(tf, way):
-    return _classifier(tf, way, *inputs.SMALL_MLP)
+def small_mlp_step(tf, mode):
+    return _classifier(tf, mode, *inputs.SMALL_MLP)
 
 
 @workload
-def mnist_mlp_step(tf, way):
-    return _classifier(tf, way, *inputs.MNIST_MLP)
+def mnist_mlp_step(tf, mode):
+    return _classifier(tf, mode, *inputs.MNIST_MLP)
 
 
 @workload
-def elementwise_step(tf, way):
+def elementwise_step(tf, mode):
     def gradient(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.reduce_sum(tf.sin(x) * tf.exp(x) + tf.tanh(x))
         return [y, tape.gradient(y, x)]
 
-    return _step(tf, way, gradient, tf.constant(inputs.long_vector()))
+    return _step(tf, mode, gradient, tf.constant(inputs.long_vector()))
 
 
 @workload
-def rnn_step(tf, way):
+def rnn_step(tf, mode):
     x, weights = inputs.sequence()
     w, u, b = variables = [tf.Variable(value) for value in weights]
 
@@ -97,17 +97,17 @@ def rnn_step(tf, way):
         _descend(variables, tape.gradient(loss, variables))
         return [loss]
 
-    return _step(tf, way, train, tf.constant(x))
+    return _step(tf, mode, train, tf.constant(x))
 
 
-def _normalised(tf, x, scale, shift):
-    centred = x - tf.reduce_mean(x, axis=-1, keepdims=True)
-    variance = tf.reduce_mean(centred * centred, axis=-1, keepdims=True)
-    return centred * tf.math.rsqrt(variance + 1e-5) * scale + shift
+def _normalized(tf, x, scale, shift):
+    centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(centered * centered, axis=-1, keepdims=True)
+    return centered * tf.math.rsqrt(variance + 1e-5) * scale + shift
 
 
 def _heads(tf, x):
-    """From (batch, tokens, width) to (batch, heads, tokens, width of a head)."""
+    """Reshapes (batch, tokens, width) to (batch, heads, tokens, width of a head)."""
     batch, tokens, width = x.shape
     parts = tf.reshape(x, [batch, tokens, inputs.HEADS, width // inputs.HEADS])
     return tf.transpose(parts, [0, 2, 1, 3])
@@ -121,35 +121,35 @@ def _attention(tf, x, wq, wk, wv, wo):
 
 
 @workload
-def transformer_step(tf, way):
+def transformer_step(tf, mode):
     variables = [tf.Variable(value) for value in inputs.transformer_weights()]
     *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = variables
 
     def train(x, target):
         with tf.GradientTape() as tape:
-            h = x + _attention(tf, _normalised(tf, x, scale1, shift1), *attention)
-            inner = tf.nn.gelu(_normalised(tf, h, scale2, shift2) @ w1 + b1)
+            h = x + _attention(tf, _normalized(tf, x, scale1, shift1), *attention)
+            inner = tf.nn.gelu(_normalized(tf, h, scale2, shift2) @ w1 + b1)
             error = h + inner @ w2 + b2 - target
             loss = tf.reduce_mean(error * error)
         _descend(variables, tape.gradient(loss, variables))
         return [loss]
 
-    return _step(tf, way, train, *map(tf.constant, inputs.tokens()))
+    return _step(tf, mode, train, *map(tf.constant, inputs.tokens()))
 
 
 @workload
-def jacobian_step(tf, way):
+def jacobian_step(tf, mode):
     def jacobian(matrix, vector):
         with tf.GradientTape() as tape:
             tape.watch(vector)
             y = tf.tanh(tf.linalg.matvec(matrix, vector))
         return [tape.jacobian(y, vector)]
 
-    return _step(tf, way, jacobian, *map(tf.constant, inputs.matrix_and_vector(64)))
+    return _step(tf, mode, jacobian, *map(tf.constant, inputs.matrix_and_vector(64)))
 
 
 @workload
-def conv_step(tf, way):
+def conv_step(tf, mode):
     w, b = variables = [tf.Variable(value) for value in inputs.convolution_weights()]
 
     def train(x):
@@ -159,4 +159,4 @@ def conv_step(tf, way):
         _descend(variables, tape.gradient(loss, variables))
         return [loss]
 
-    return _step(tf, way, train, tf.constant(inputs.images(inputs.CONV_SMALL[0])))
+    return _step(tf, mode, train, tf.constant(inputs.images(inputs.CONV_SMALL[0])))

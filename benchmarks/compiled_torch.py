@@ -1,6 +1,6 @@
-"""The compiled functions for PyTorch, under `torch.compile`.
+"""Compiled workloads for PyTorch, with `torch.compile`.
 
-The loss is compiled, its backward pass with it, and the update of the weights.
+The loss with its backward pass and the update of the weights are compiled.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ def to_numpy(value):
     return value.detach().numpy()
 
 
-def _step(torch, _way, f, *arguments):
+def _step(torch, _mode, f, *arguments):
     compiled = torch.compile(f)
     arguments = [torch.tensor(a) for a in arguments]
 
@@ -25,7 +25,7 @@ def _step(torch, _way, f, *arguments):
     return step
 
 
-def _training(torch, _way, loss_of, weights, *data):
+def _training(torch, _mode, loss_of, weights, *data):
     data = [torch.tensor(a) for a in data]
     weights = [torch.tensor(w, requires_grad=True) for w in weights]
 
@@ -46,11 +46,11 @@ def _training(torch, _way, loss_of, weights, *data):
 
 
 @workload
-def call(torch, way):
-    return _step(torch, way, lambda a, b: [a + b], *inputs.pair_of_vectors())
+def call(torch, mode):
+    return _step(torch, mode, lambda a, b: [a + b], *inputs.pair_of_vectors())
 
 
-def _classifier(torch, way, batch, sizes):
+def _classifier(torch, mode, batch, sizes):
     data = inputs.classification(batch, sizes)
     depth = len(sizes) - 1
 
@@ -62,21 +62,21 @@ def _classifier(torch, way, batch, sizes):
         return torch.nn.functional.cross_entropy(h @ last_w + last_b, labels)
 
     labels = data.labels.astype(np.int64)
-    return _training(torch, way, loss_of, data.weights + data.biases, data.x, labels)
+    return _training(torch, mode, loss_of, data.weights + data.biases, data.x, labels)
 
 
 @workload
-def small_mlp_step(torch, way):
-    return _classifier(torch, way, *inputs.SMALL_MLP)
+def small_mlp_step(torch, mode):
+    return _classifier(torch, mode, *inputs.SMALL_MLP)
 
 
 @workload
-def mnist_mlp_step(torch, way):
-    return _classifier(torch, way, *inputs.MNIST_MLP)
+def mnist_mlp_step(torch, mode):
+    return _classifier(torch, mode, *inputs.MNIST_MLP)
 
 
 @workload
-def elementwise_step(torch, _way):
+def elementwise_step(torch, _mode):
     x = torch.tensor(inputs.long_vector(), requires_grad=True)
     compiled = torch.compile(lambda x: torch.sum(torch.sin(x) * torch.exp(x) + torch.tanh(x)))
 
@@ -88,7 +88,7 @@ def elementwise_step(torch, _way):
 
 
 @workload
-def rnn_step(torch, way):
+def rnn_step(torch, mode):
     x, weights = inputs.sequence()
 
     def loss_of(weights, x):
@@ -98,10 +98,10 @@ def rnn_step(torch, way):
             h = torch.tanh(x[t] @ w + h @ u + b)
         return torch.mean(h * h)
 
-    return _training(torch, way, loss_of, weights, x)
+    return _training(torch, mode, loss_of, weights, x)
 
 
-def _normalised(torch, x, scale, shift):
+def _normalized(torch, x, scale, shift):
     return torch.nn.functional.layer_norm(x, x.shape[-1:], scale, shift, eps=1e-5)
 
 
@@ -117,28 +117,28 @@ def _attention(torch, x, wq, wk, wv, wo):
 
 
 @workload
-def transformer_step(torch, way):
+def transformer_step(torch, mode):
     def loss_of(weights, x, target):
         *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = weights
-        h = x + _attention(torch, _normalised(torch, x, scale1, shift1), *attention)
-        inner = _normalised(torch, h, scale2, shift2) @ w1 + b1
+        h = x + _attention(torch, _normalized(torch, x, scale1, shift1), *attention)
+        inner = _normalized(torch, h, scale2, shift2) @ w1 + b1
         error = h + torch.nn.functional.gelu(inner) @ w2 + b2 - target
         return torch.mean(error * error)
 
-    return _training(torch, way, loss_of, inputs.transformer_weights(), *inputs.tokens())
+    return _training(torch, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
 
 
 @workload
-def jacobian_step(torch, way):
+def jacobian_step(torch, mode):
     def jacobian(matrix, vector):
         return [torch.func.jacrev(lambda v: torch.tanh(matrix @ v))(vector)]
 
-    return _step(torch, way, jacobian, *inputs.matrix_and_vector(64))
+    return _step(torch, mode, jacobian, *inputs.matrix_and_vector(64))
 
 
 @workload
-def conv_step(torch, way):
-    """Channels come first in PyTorch."""
+def conv_step(torch, mode):
+    """Uses channels-first images, as PyTorch does."""
 
     def loss_of(weights, x):
         w, b = weights
@@ -148,4 +148,4 @@ def conv_step(torch, way):
     filters, bias = inputs.convolution_weights()
     filters = np.ascontiguousarray(np.transpose(filters, (3, 2, 0, 1)))
     images = np.ascontiguousarray(np.moveaxis(inputs.images(inputs.CONV_SMALL[0]), -1, 1))
-    return _training(torch, way, loss_of, [filters, bias], images)
+    return _training(torch, mode, loss_of, [filters, bias], images)

@@ -1,4 +1,4 @@
-"""Derivatives beyond the gradient for autograd, which takes Jacobians row by row."""
+"""Higher derivatives for autograd, which computes Jacobians row by row."""
 
 import numpy
 
@@ -36,7 +36,7 @@ def hessian_32(autograd):
 
 
 def _gradient_by_row(autograd, layers, column):
-    """The gradients of one output of the network, for each row of its input."""
+    """Returns a function for the gradients of one network output, for each row of the input."""
     np = autograd.numpy
     return autograd.grad(lambda x: np.sum(_network(np, layers, x)[:, column]))
 

@@ -1,4 +1,4 @@
-"""Derivatives beyond the gradient for JAX as it runs without `jit`."""
+"""Higher derivatives for JAX without `jit`."""
 
 from benchmarks import inputs
 from benchmarks.registry import Registry

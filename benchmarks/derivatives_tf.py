@@ -1,6 +1,6 @@
-"""Derivatives beyond the gradient, as programs for TensorFlow.
+"""Higher derivatives for TensorFlow and retrograde.
 
-retrograde runs the same lines, but for those that nest tapes where it has a method of the tape.
+Both run the same code, except where retrograde has a tape method instead of nested tapes.
 """
 
 from benchmarks import inputs

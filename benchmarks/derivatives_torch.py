@@ -1,4 +1,4 @@
-"""Derivatives beyond the gradient for PyTorch: `torch.func`, or nested gradients where quicker."""
+"""Higher derivatives for PyTorch, with `torch.func` or, if faster, nested gradients."""
 
 from benchmarks import inputs
 from benchmarks.registry import Registry
@@ -30,7 +30,7 @@ def jacobian_64(torch):
 def hessian_32(torch):
     matrix, vector = map(torch.tensor, inputs.matrix_and_vector(32))
     f = lambda v: torch.sum(torch.tanh(matrix @ v) ** 2)  # noqa: E731
-    hessian = torch.func.jacrev(torch.func.jacrev(f))  # quicker here than torch.func.hessian
+    hessian = torch.func.jacrev(torch.func.jacrev(f))  # faster here than torch.func.hessian
 
     return lambda: [hessian(vector)]
 
@@ -45,7 +45,7 @@ def batch_jacobian(torch):
 
 
 def _twice_differentiable(torch, data):
-    """The points, and the gradient of the summed network there, ready to be differentiated."""
+    """Returns a function that computes the input and a differentiable gradient of the network."""
     layers = _layers(torch, data)
     points = torch.tensor(data.x)
 

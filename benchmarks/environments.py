@@ -1,4 +1,4 @@
-"""One virtual environment for each peer."""
+"""Creates a virtual environment for each peer."""
 
 import platform
 import subprocess
@@ -14,14 +14,14 @@ MARKER = "installed.txt"
 
 
 def marker_text(requirements, python_version):
-    """What an environment was made from, one item a line."""
+    """Describes the contents of an environment, one item per line."""
     return "\n".join([f"python {python_version}", *requirements]) + "\n"
 
 
-def is_current(folder, wanted):
-    """Whether the marker in `folder` exists and says `wanted`."""
+def is_current(folder, expected):
+    """Returns whether the marker in `folder` exists and has the `expected` text."""
     marker = Path(folder) / MARKER
-    return marker.is_file() and marker.read_text() == wanted
+    return marker.is_file() and marker.read_text() == expected
 
 
 def python_in(folder):
@@ -29,20 +29,20 @@ def python_in(folder):
     return Path(folder).joinpath(*names)
 
 
-def python_of(peer, ready, say):
-    """The Python that has `peer`: from the folder `ready` if it is there, else from `.bench`."""
-    if ready is not None and python_in(ready / peer.package).exists():
-        return str(python_in(ready / peer.package))
+def python_of(peer, environments, say):
+    """Returns the Python with `peer`, from the folder `environments` or else from `.bench`."""
+    if environments is not None and python_in(environments / peer.package).exists():
+        return str(python_in(environments / peer.package))
     folder = HOME / peer.package
-    wanted = marker_text(_all_requirements(peer), platform.python_version())
-    if not is_current(folder, wanted):
+    marker = marker_text(_all_requirements(peer), platform.python_version())
+    if not is_current(folder, marker):
         _set_up(folder, peer, say)
-        (folder / MARKER).write_text(wanted)
+        (folder / MARKER).write_text(marker)
     return str(python_in(folder))
 
 
 def _all_requirements(peer):
-    """The requirements of `peer`; for the project itself, with its dependencies."""
+    """Returns the requirements of `peer`, including the dependencies of the project itself."""
     if "-e" not in peer.requirements:
         return peer.requirements
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -52,25 +52,25 @@ def _all_requirements(peer):
 def _set_up(folder, peer, say):
     HOME.mkdir(exist_ok=True)
     (HOME / ".gitignore").write_text("*\n")
-    say(f"{peer.package}: making a virtual environment in {folder.relative_to(ROOT)}")
-    _make_environment(folder)
+    say(f"{peer.package}: creating a virtual environment in {folder.relative_to(ROOT)}")
+    _create_environment(folder)
     say(f"{peer.package}: pip install {' '.join(peer.requirements)}")
     pip = [str(python_in(folder)), "-m", "pip", "install", "--disable-pip-version-check"]
     _run([*pip, *peer.requirements])
 
 
-def _make_environment(folder):
-    """Some systems ship venv without ensurepip; there this interpreter's pip does its work."""
-    make = [sys.executable, "-m", "venv", "--clear", str(folder)]
+def _create_environment(folder):
+    """Creates an environment, with this interpreter's pip on systems without ensurepip."""
+    create = [sys.executable, "-m", "venv", "--clear", str(folder)]
     try:
-        _run(make)
+        _run(create)
     except PeerError:
-        _run([*make, "--without-pip"])
+        _run([*create, "--without-pip"])
         _run([sys.executable, "-m", "pip", "--python", str(python_in(folder)), "install", "pip"])
 
 
 def _run(command):
-    """Run at the root of the repository, with all output on stderr."""
+    """Runs a command at the root of the repository, with all output on stderr."""
     status = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode
     if status != 0:
-        raise PeerError(f"set-up: {' '.join(command[1:])} ended with status {status}")
+        raise PeerError(f"setup: {' '.join(command[1:])} ended with status {status}")

@@ -1,4 +1,4 @@
-"""What retrograde sets out to reach: most of it as quotients of two measured values."""
+"""Performance goals, most of them as ratios of two measured values."""
 
 from dataclasses import dataclass
 
@@ -10,21 +10,21 @@ SMALL = ("square", "add8", "chain", "small_mlp")
 
 @dataclass(frozen=True)
 class Goal:
-    """`above / below` is at least `bound` in `workload`, or at most if `at_most`."""
+    """Requires that `numerator / denominator` is at least (or `at_most`) `bound` in `workload`."""
 
     workload: str
-    above: str
-    below: str
+    numerator: str
+    denominator: str
     bound: float
     at_most: bool = False
 
     def __str__(self):
         sign = "<=" if self.at_most else ">="
-        return f"{self.above} / {self.below} {sign} {self.bound:g}"
+        return f"{self.numerator} / {self.denominator} {sign} {self.bound:g}"
 
     def measured(self, result):
-        """The quotient in `result`, or None if a value is missing."""
-        return result.ratio(self.above, self.below)
+        """Returns the ratio in `result`, or None if a value is missing."""
+        return result.ratio(self.numerator, self.denominator)
 
     def is_met(self, ratio):
         return ratio <= self.bound if self.at_most else ratio >= self.bound
@@ -32,7 +32,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Limit:
-    """`peer` takes no more than so many microseconds in `workload`."""
+    """Requires that `peer` takes at most `microseconds` in `workload`."""
 
     workload: str
     peer: str
@@ -42,7 +42,7 @@ class Limit:
         return f"{self.peer} in us <= {self.microseconds:g}"
 
     def measured(self, result):
-        """Its microseconds in `result`, or None if it is missing."""
+        """Returns the microseconds in `result`, or None if the value is missing."""
         return result.ratio(self.peer, self.peer) and result.values[self.peer] * 1e6
 
     def is_met(self, microseconds):

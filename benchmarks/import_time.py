@@ -1,4 +1,4 @@
-"""How long an import takes in a fresh interpreter."""
+"""Measures how long an import takes in a new interpreter."""
 
 import statistics
 import subprocess
@@ -14,17 +14,17 @@ BARE = "pass"
 
 @dataclass(frozen=True)
 class Effort:
-    """How many fresh interpreters: `runs` for retrograde and NumPy, `peer_runs` for the others."""
+    """The number of new interpreters: `runs` for retrograde and NumPy, `peer_runs` for others."""
 
     runs: int
     peer_runs: int
 
 
 def measure(pythons, effort, say):
-    """Median seconds of `import retrograde`, `import numpy` and the peers, less a bare start.
+    """Returns the median import times, without the startup time of the interpreter.
 
-    retrograde and NumPy run in turn, in the same environment, and the slow peers in theirs.
-    `pythons` maps names of peers to the Python that has them.
+    retrograde and NumPy alternate in one environment; the slow peers run in their own.
+    `pythons` maps names of peers to the Python of their environment.
     """
     result = Result("import", "s")
     if "retrograde" in pythons:
@@ -49,7 +49,7 @@ def _measure_group(result, python, packages, runs, say):
 
 
 def interleaved(python, programs, runs):
-    """Seconds of each run of each program; the first turn fills the caches and is dropped."""
+    """Returns the seconds of each run, without the first round, which fills the caches."""
     times = {name: [] for name in programs}
     for _ in range(runs + 1):
         for name, program in programs.items():

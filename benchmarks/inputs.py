@@ -1,4 +1,4 @@
-"""The inputs of the workloads: NumPy arrays in float32, the same in each process."""
+"""Creates the inputs of the workloads: float32 NumPy arrays, the same in each process."""
 
 import itertools
 from dataclasses import dataclass
@@ -62,19 +62,19 @@ def images(channels):
     return _normal(np.random.default_rng(6), (32, 28, 28, channels))
 
 
-def filters(channels, results):
-    """For windows of 3 by 3: axes are rows, columns, channels, results."""
-    return _normal(np.random.default_rng(7), (3, 3, channels, results), (9 * channels) ** -0.5)
+def filters(channels, outputs):
+    """Returns 3 by 3 filters, with the axes rows, columns, input channels, output channels."""
+    return _normal(np.random.default_rng(7), (3, 3, channels, outputs), (9 * channels) ** -0.5)
 
 
 def stacks():
-    """Two stacks of 32 matrices to multiply."""
+    """Returns two batches of 32 matrices to multiply."""
     rng = np.random.default_rng(8)
     return _normal(rng, (32, 128, 64)), _normal(rng, (32, 64, 128))
 
 
 def convolution_32():
-    """Eight images of 32 by 32, eight channels deep, and filters with 16 results."""
+    """Returns eight images of 32 by 32 with eight channels, and filters with 16 outputs."""
     return _normal(np.random.default_rng(9), (8, 32, 32, 8)), filters(8, 16)
 
 
@@ -83,7 +83,7 @@ def deep_input():
 
 
 def deep_weights():
-    """Yield the 50 weights one by one, so that no second copy of all of them is alive."""
+    """Yields the 50 weights one by one, so that there is no second copy of all of them."""
     generator = np.random.default_rng(5)
     for _ in range(50):
         yield _normal(generator, (1024, 1024), 1 / 32)
@@ -99,7 +99,7 @@ def direction():
 
 
 def sequence():
-    """Features for each step and example, and the weights and bias of a recurrent layer."""
+    """Returns features for each step and example, and the weights of a recurrent layer."""
     steps, batch, features, units = RNN
     generator = np.random.default_rng(8)
     x = _normal(generator, (steps, batch, features))
@@ -109,13 +109,13 @@ def sequence():
 
 
 def tokens():
-    """Tokens, and those that the block is trained to give."""
+    """Returns input and target tokens."""
     generator = np.random.default_rng(9)
     return _normal(generator, TRANSFORMER), _normal(generator, TRANSFORMER)
 
 
 def transformer_weights():
-    """Of a block: four of the attention, two layers with biases, scale and shift of two norms."""
+    """Returns the weights of a block: attention, two dense layers, and two layer norms."""
     generator = np.random.default_rng(10)
     width = TRANSFORMER[-1]
     attention = [_normal(generator, (width, width), width**-0.5) for _ in range(4)]
@@ -130,7 +130,7 @@ def transformer_weights():
 
 
 def convolution_weights():
-    """The filters of a small convolution, and a bias for each of its results."""
+    """Returns the filters and biases of a small convolution."""
     return [filters(*CONV_SMALL), _normal(np.random.default_rng(11), CONV_SMALL[1], 0.1)]
 
 

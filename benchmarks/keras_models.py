@@ -1,6 +1,6 @@
-"""Keras on each backend: `fit` over a few batches, and loops that users write on tapes.
+"""Keras workloads on each backend: `fit` over a few batches, and custom loops with tapes.
 
-`way` is "eager", "replayed" (a function on NumPy), "xla", or "default" for what Keras picks on the
+`mode` is "eager", "replayed" (a function on NumPy), "xla", or "default" for Keras's default on the
 backend. The library is the backend.
 """
 
@@ -14,7 +14,7 @@ from benchmarks.registry import Registry
 workload = Registry()
 
 BATCHES = 20
-WAYS = {
+MODES = {
     "eager": {"run_eagerly": True},
     "replayed": {"jit_compile": False},
     "xla": {"jit_compile": True},
@@ -27,15 +27,15 @@ def to_numpy(value):
 
 
 def _keras(library):
-    """Keras on this backend."""
+    """Returns Keras on this backend."""
     if library.__name__ == "retrograde":
         return library.keras
     os.environ["KERAS_BACKEND"] = library.__name__
     return importlib.import_module("keras")
 
 
-def _start(model):
-    """Weights that are the same on every backend."""
+def _initialize(model):
+    """Sets weights that are the same on every backend."""
     rng = np.random.default_rng(0)
     for weight in model.weights:
         if weight.trainable:
@@ -53,11 +53,11 @@ def _classifier(keras, shape, *layers):
     return keras.Sequential([keras.Input(shape), *layers])
 
 
-def _fitting(keras, way, model, batch, x, y):
-    """A step that fits the model to a few batches, and returns the loss."""
-    _start(model)
+def _fit_step(keras, mode, model, batch, x, y):
+    """Returns a step that fits the model to a few batches and returns the loss."""
+    _initialize(model)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(1e-3), loss, **WAYS[way])
+    model.compile(keras.optimizers.Adam(1e-3), loss, **MODES[mode])
 
     def step():
         return model.fit(x, y, batch_size=batch, shuffle=False, verbose=0).history["loss"]
@@ -72,19 +72,19 @@ def _mlp(keras, width):
 
 
 @workload
-def fit_mlp_32(library, way):
+def fit_mlp_32(library, mode):
     keras = _keras(library)
-    return _fitting(keras, way, _mlp(keras, 32), 32, *_images(32 * BATCHES, 784))
+    return _fit_step(keras, mode, _mlp(keras, 32), 32, *_images(32 * BATCHES, 784))
 
 
 @workload
-def fit_mlp_512(library, way):
+def fit_mlp_512(library, mode):
     keras = _keras(library)
-    return _fitting(keras, way, _mlp(keras, 512), 32, *_images(32 * BATCHES, 784))
+    return _fit_step(keras, mode, _mlp(keras, 512), 32, *_images(32 * BATCHES, 784))
 
 
 @workload
-def fit_cnn(library, way):
+def fit_cnn(library, mode):
     keras = _keras(library)
     layers = keras.layers
     model = _classifier(
@@ -97,23 +97,23 @@ def fit_cnn(library, way):
         layers.Flatten(),
         layers.Dense(10),
     )
-    return _fitting(keras, way, model, 64, *_images(64 * BATCHES, 28, 28, 1))
+    return _fit_step(keras, mode, model, 64, *_images(64 * BATCHES, 28, 28, 1))
 
 
 @workload
-def fit_lstm(library, way):
+def fit_lstm(library, mode):
     keras = _keras(library)
     model = _classifier(keras, (50, 16), keras.layers.LSTM(64), keras.layers.Dense(10))
-    return _fitting(keras, way, model, 32, *_images(32 * BATCHES, 50, 16))
+    return _fit_step(keras, mode, model, 32, *_images(32 * BATCHES, 50, 16))
 
 
 @workload
-def keras_loop(library, way):
-    """Only for backends with tapes."""
+def keras_loop(library, mode):
+    """Runs a custom loop, on backends with tapes."""
     keras = _keras(library)
     tf = library
     model = _mlp(keras, 32)
-    _start(model)
+    _initialize(model)
     optimizer = keras.optimizers.Adam(1e-3)
     optimizer.build(model.trainable_variables)
     loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -126,6 +126,6 @@ def keras_loop(library, way):
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
 
-    if way != "eager":
-        train = tf.function(train, jit_compile=way == "xla")
+    if mode != "eager":
+        train = tf.function(train, jit_compile=mode == "xla")
     return lambda: [train(x, y)]

@@ -1,11 +1,11 @@
-"""Facts about this machine, for the written report."""
+"""Describes this machine, for the report."""
 
 import os
 import platform
 from pathlib import Path
 
 
-def facts():
+def properties():
     return {
         "Processor": f"{processor()}, {usable_cores()} of {os.cpu_count()} cores used",
         "Memory": f"{memory_gigabytes():.0f} GB",
@@ -25,19 +25,19 @@ def processor():
 
 
 def usable_cores():
-    """The number of cores this process and its children may run on."""
+    """Returns the number of cores this process and its children may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count()
 
 
 def limit_cores(count):
-    """Let this process and its children run on the first `count` usable cores only."""
+    """Restricts this process and its children to the first `count` usable cores."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def busy_cores():
-    """How many cores others kept busy over the last minute."""
+    """Returns how many cores were busy over the last minute."""
     return os.getloadavg()[0]
 
 

@@ -1,4 +1,4 @@
-"""Peak memory: a fresh process for each peer."""
+"""Measures peak memory, in a new process for each peer."""
 
 from benchmarks.peers import PEER_BY_NAME
 from benchmarks.processes import PeerError, WorkerProcess
@@ -6,9 +6,9 @@ from benchmarks.report import Result
 
 
 def measure(workload, pythons, say):
-    """Megabytes by which the peak of a process grows after the import of its library.
+    """Returns how many megabytes the peak memory grows after the import of the library.
 
-    `pythons` maps names of peers to the Python that has them.
+    `pythons` maps names of peers to the Python of their environment.
     """
     result = Result(workload, "MB")
     for name, python in pythons.items():

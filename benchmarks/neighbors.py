@@ -1,8 +1,8 @@
-"""How much other processes on the same cores slow a workload down, beside PyTorch.
+"""Measures how much other processes on the same cores slow down retrograde and PyTorch.
 
-`python benchmarks/run.py --neighbors` measures each row alone and next to processes that keep the
-cores busy. A row is judged by its slowdown, the mean time with neighbors over the mean time alone,
-in comparison with PyTorch's slowdown on the same row.
+`python benchmarks/run.py --neighbors` measures each workload alone and next to busy processes. The
+slowdown is the mean time with the other processes divided by the mean time alone. The goal is a
+slowdown close to PyTorch's.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from benchmarks.report import format_ratio, format_value, markdown_table
 HEADING = "## Busy neighbors"
 PEERS = ("retrograde", "torch")
 CALLS = 200
-SECONDS = 1.0  # at most, for the calls of one row
-MOST = 1.3  # times PyTorch's slowdown
+SECONDS = 1.0  # limit for the calls of one row
+MAX_RATIO = 1.3  # to PyTorch's slowdown
 
 ROWS = {
     "stacked_products": "32 products of 128 x 64 and 64 x 128",
@@ -32,7 +32,7 @@ ROWS = {
     "elementwise_1m": "gradient of elementwise operations on 1,000,000 elements",
     "conv_small": "gradients of a 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
     "conv_64": "the same, 64 to 64 deep",
-    "max_pool": "gradient of 2 x 2 maxima of 32 x 28 x 28, 64 deep",
+    "max_pool": "gradient of 2 x 2 max pooling of 32 x 28 x 28, 64 deep",
 }
 
 _PRODUCTS = "import numpy as np\na = np.ones((512, 512), np.float32)\nwhile True: a @ a"
@@ -48,7 +48,7 @@ NEIGHBORS = {
 
 @contextlib.contextmanager
 def running(programs):
-    """A block in which these Python programs run, each in a process."""
+    """Runs these Python programs, each in a process, during a `with` block."""
     processes = [subprocess.Popen([sys.executable, "-c", program]) for program in programs]
     time.sleep(1.0 if programs else 0.2)
     try:
@@ -61,7 +61,7 @@ def running(programs):
 
 @contextlib.contextmanager
 def on_cores(count):
-    """A block in which new processes get the first `count` cores; all of them with `None`."""
+    """Restricts new processes to the first `count` cores during a `with` block."""
     if count is None or not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -73,12 +73,12 @@ def on_cores(count):
         os.sched_setaffinity(0, before)
 
 
-def measure(rows, ready, say):
-    """The mean and the longest time of a call, by neighbors, row and peer."""
-    pythons = {name: python_of(PEER_BY_NAME[name], ready, say) for name in PEERS}
-    found = {}
-    # Everything is compared with the times alone. They are taken twice and the shorter ones count:
-    # a disturbance of the machine can only lengthen them.
+def measure(rows, environments, say):
+    """Returns the mean and the longest time of a call, by neighbors, row and peer."""
+    pythons = {name: python_of(PEER_BY_NAME[name], environments, say) for name in PEERS}
+    measured = {}
+    # All times are compared with the times alone. These are measured twice, and the shorter ones
+    # count, because a disturbance of the machine can only lengthen them.
     for neighbors, programs in [*NEIGHBORS.items(), ("none", [])]:
         with contextlib.ExitStack() as stack:
             stack.enter_context(on_cores(1 if neighbors == "one core" else None))
@@ -90,16 +90,16 @@ def measure(rows, ready, say):
             for row in rows:
                 say(f"{row}, neighbors: {neighbors}")
                 times = _times(row, workers)
-                before = found.get((neighbors, row), times)
-                found[neighbors, row] = {name: min(before[name], times[name]) for name in times}
-    return found
+                before = measured.get((neighbors, row), times)
+                measured[neighbors, row] = {name: min(before[name], times[name]) for name in times}
+    return measured
 
 
 def _times(row, workers):
     for worker in workers.values():
         worker.ask("prepare", workload=row, seconds=0.02)
     times = {name: [] for name in workers}
-    for _ in range(4):  # in turns: the machine changes from second to second
+    for _ in range(4):  # alternate, because the load of the machine changes from second to second
         for name, worker in workers.items():
             time.sleep(0.1)
             answer = worker.ask("each", calls=CALLS // 4, seconds=SECONDS / 4)
@@ -107,22 +107,22 @@ def _times(row, workers):
     return {name: (statistics.fmean(each), max(each)) for name, each in times.items()}
 
 
-def slowdowns(found):
-    """Ours and PyTorch's slowdown, by neighbors and row."""
+def slowdowns(measured):
+    """Returns retrograde's and PyTorch's slowdown, by neighbors and row."""
     result = {}
-    for (neighbors, row), times in found.items():
+    for (neighbors, row), times in measured.items():
         if neighbors != "none":
-            alone = found["none", row]
+            alone = measured["none", row]
             result[neighbors, row] = tuple(times[name][0] / alone[name][0] for name in PEERS)
     return result
 
 
-def tables(found):
-    """The section of the page, in Markdown."""
+def tables(measured):
+    """Returns the section of the page, in Markdown."""
     lines = [HEADING, "", _INTRODUCTION, ""]
-    rows = list(dict.fromkeys(row for _, row in found))
-    lines += [markdown_table(["workload", "what it does"], [[f"`{r}`", ROWS[r]] for r in rows]), ""]
-    ratios = slowdowns(found)
+    rows = list(dict.fromkeys(row for _, row in measured))
+    lines += [markdown_table(["workload", "description"], [[f"`{r}`", ROWS[r]] for r in rows]), ""]
+    ratios = slowdowns(measured)
     for neighbors in NEIGHBORS:
         header = ["workload", "retrograde", "worst", "torch", "worst"]
         if neighbors != "none":
@@ -131,32 +131,32 @@ def tables(found):
         for row in rows:
             cells = [f"`{row}`"]
             for name in PEERS:
-                cells += [format_value(t, "s") for t in found[neighbors, row][name]]
+                cells += [format_value(t, "s") for t in measured[neighbors, row][name]]
             if neighbors != "none":
                 ours, theirs = ratios[neighbors, row]
                 cells += [format_ratio(r) for r in (ours, theirs, ours / theirs)]
             table.append(cells)
         lines += [f"Neighbors: {neighbors}", "", markdown_table(header, table), ""]
-    worse = [key for key, (ours, theirs) in ratios.items() if ours > MOST * theirs]
+    worse = [key for key, (ours, theirs) in ratios.items() if ours > MAX_RATIO * theirs]
     listed = ", ".join(f"`{row}` ({neighbors})" for neighbors, row in worse)
-    verdict = f"except for {listed}" if worse else "in every case"
-    lines += [f"Our slowdown is at most {MOST} times PyTorch's {verdict}.", ""]
+    result = f"except for {listed}" if worse else "in every case"
+    lines += [f"Our slowdown is at most {MAX_RATIO} times PyTorch's {result}.", ""]
     return "\n".join(lines)
 
 
 _INTRODUCTION = f"""\
-Written by `python benchmarks/run.py --neighbors --write`. The mean and the longest time of up to
-{CALLS} calls, alone and while other processes keep the cores busy: NumPy products of 512 x 512
-matrices in a loop, or plain Python loops. With "one core" all threads of a library share one
-core."""
+`python benchmarks/run.py --neighbors --write` writes this section. It shows the mean and the
+longest time of up to {CALLS} calls, alone and while other processes keep the cores busy: products
+of 512 x 512 matrices with NumPy, or plain Python loops. With "one core", all threads of a library
+share one core."""
 
 
 def section_of(text):
-    """The section of busy neighbors in a page, or nothing."""
-    found = re.search(rf"^{HEADING}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return found.group() if found else ""
+    """Returns the section of busy neighbors in a page, or an empty string."""
+    match = re.search(rf"^{HEADING}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return match.group() if match else ""
 
 
 def with_section(text, section):
-    """The page with another section of busy neighbors, at its end."""
+    """Returns the page with a new section of busy neighbors, at its end."""
     return text.replace(section_of(text), "").rstrip() + "\n\n" + section.rstrip() + "\n"

@@ -1,4 +1,4 @@
-"""The libraries that are compared."""
+"""Lists the libraries that are compared."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,21 +8,21 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Peer:
-    """One library: how to install it, what to import, and which module has its workloads.
+    """A library: how to install it, what to import, and which module has its workloads.
 
     `requirements` are arguments of `pip install`, which runs at the root of the repository. A peer
-    that shares the environment of another names it as its `library`; `way` says how it compiles.
+    that shares the environment of another names it as its `library`. `mode` is how it compiles.
     """
 
     name: str
     requirements: tuple[str, ...]
     workloads: str
     library: str = ""
-    way: str = ""
+    mode: str = ""
 
     @property
     def package(self):
-        """What to import; the environment has the same name."""
+        """Returns the package to import, which is also the name of the environment."""
         return self.library or self.name
 
 
@@ -37,33 +37,33 @@ PEERS = (
 LOADERS = tuple(peer for peer in PEERS if peer.name in ("retrograde", "tensorflow", "torch"))
 
 
-def _way(name, library, module, way):
+def _mode(name, library, module, mode):
     requirements = next(peer.requirements for peer in PEERS if peer.name == library)
-    return Peer(name, requirements, f"benchmarks.{module}", library, way)
+    return Peer(name, requirements, f"benchmarks.{module}", library, mode)
 
 
 COMPILERS = (
-    _way("retrograde_eager", "retrograde", "compiled_tf", "eager"),
-    _way("retrograde_function", "retrograde", "compiled_tf", "function"),
-    _way("retrograde_xla", "retrograde", "compiled_tf", "xla"),
-    _way("tensorflow_function", "tensorflow", "compiled_tf", "function"),
-    _way("tensorflow_xla", "tensorflow", "compiled_tf", "xla"),
-    _way("jax_jit", "jax", "compiled_jax", "jit"),
-    _way("torch_compile", "torch", "compiled_torch", "compile"),
+    _mode("retrograde_eager", "retrograde", "compiled_tf", "eager"),
+    _mode("retrograde_function", "retrograde", "compiled_tf", "function"),
+    _mode("retrograde_xla", "retrograde", "compiled_tf", "xla"),
+    _mode("tensorflow_function", "tensorflow", "compiled_tf", "function"),
+    _mode("tensorflow_xla", "tensorflow", "compiled_tf", "xla"),
+    _mode("jax_jit", "jax", "compiled_jax", "jit"),
+    _mode("torch_compile", "torch", "compiled_torch", "compile"),
 )
 
-# Keras, on each of its backends
+# Keras on each of its backends
 TAPES = (
-    _way("keras_eager", "retrograde", "keras_models", "eager"),
-    _way("keras_replayed", "retrograde", "keras_models", "replayed"),
-    _way("keras_xla", "retrograde", "keras_models", "xla"),
-    _way("tensorflow_keras_eager", "tensorflow", "keras_models", "eager"),
-    _way("tensorflow_keras", "tensorflow", "keras_models", "default"),
+    _mode("keras_eager", "retrograde", "keras_models", "eager"),
+    _mode("keras_replayed", "retrograde", "keras_models", "replayed"),
+    _mode("keras_xla", "retrograde", "keras_models", "xla"),
+    _mode("tensorflow_keras_eager", "tensorflow", "keras_models", "eager"),
+    _mode("tensorflow_keras", "tensorflow", "keras_models", "default"),
 )
 BACKENDS = (
     *TAPES,
-    _way("jax_keras", "jax", "keras_models", "default"),
-    _way("torch_keras", "torch", "keras_models", "default"),
+    _mode("jax_keras", "jax", "keras_models", "default"),
+    _mode("torch_keras", "torch", "keras_models", "default"),
 )
 
 PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILERS + BACKENDS}

@@ -1,4 +1,4 @@
-"""Pipelines of data, as programs for TensorFlow; retrograde runs the same lines."""
+"""Data pipelines for TensorFlow and retrograde."""
 
 from benchmarks import inputs
 from benchmarks.registry import Registry

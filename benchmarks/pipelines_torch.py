@@ -1,4 +1,4 @@
-"""Pipelines of data, as programs for PyTorch."""
+"""Data pipelines for PyTorch."""
 
 from benchmarks import inputs
 from benchmarks.registry import Registry

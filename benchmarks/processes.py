@@ -1,4 +1,4 @@
-"""The driver's side of a worker process."""
+"""Starts worker processes and sends them requests."""
 
 import json
 import os
@@ -8,17 +8,17 @@ import threading
 
 from benchmarks.peers import ROOT
 
-# Every peer computes on the processor, and TensorFlow keeps its notices to itself.
+# Every peer runs on the CPU, and TensorFlow logs only errors.
 SETTINGS = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
 TIME_LIMIT = 600.0
 
 
 class PeerError(Exception):
-    """A peer could not do what was asked; the message goes below the table."""
+    """Raised when a peer fails. The message is listed below the table."""
 
 
 def child_environment():
-    """This process's own; but bytecode is kept, as it is of packages in ordinary use."""
+    """Returns the environment variables for workers. Bytecode is cached, as in normal use."""
     inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return inherited | SETTINGS
 
@@ -26,7 +26,7 @@ def child_environment():
 class WorkerProcess:
     """A worker that runs until `stop`, or until the end of a `with` block.
 
-    A worker that has ended (a crash, a time limit) starts anew with the next request.
+    A worker that has ended (by a crash or a timeout) is restarted by the next request.
     """
 
     def __init__(self, python, peer, time_limit=TIME_LIMIT):
@@ -43,7 +43,7 @@ class WorkerProcess:
         self.stop()
 
     def ask(self, action, **arguments):
-        """Send a request and return the answer, or raise `PeerError`."""
+        """Sends a request and returns the reply, or raises `PeerError`."""
         if self.process is None:
             self._start()
         reply = self._exchange(json.dumps({"action": action, **arguments}))
@@ -72,9 +72,9 @@ class WorkerProcess:
         )
 
     def _exchange(self, line):
-        late = threading.Event()
-        alarm = threading.Timer(self.time_limit, self._end_late, [late])
-        alarm.start()
+        timed_out = threading.Event()
+        timer = threading.Timer(self.time_limit, self._kill, [timed_out])
+        timer.start()
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
@@ -82,18 +82,20 @@ class WorkerProcess:
         except BrokenPipeError:
             reply = ""
         finally:
-            alarm.cancel()
+            timer.cancel()
         if reply:
             return json.loads(reply)
-        last_words = self._last_words()
+        error = self._error()
         self.stop()
-        raise PeerError(f"no answer within {self.time_limit:g} s" if late.is_set() else last_words)
+        if timed_out.is_set():
+            error = f"no answer within {self.time_limit:g} s"
+        raise PeerError(error)
 
-    def _end_late(self, late):
-        late.set()  # before the end of the process wakes the reader
+    def _kill(self, timed_out):
+        timed_out.set()  # before the end of the process unblocks the reader
         self.process.kill()
 
-    def _last_words(self):
+    def _error(self):
         status = self.process.wait()
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").split("\n")

@@ -1,8 +1,8 @@
-"""How a module of workloads lists its functions."""
+"""Registers the workloads of a module."""
 
 
 class Registry(dict):
-    """Workloads by name. Called as a decorator, it adds a function under the function's name."""
+    """A dict of workloads by name. As a decorator, it adds a function under its name."""
 
     def __call__(self, setup):
         self[setup.__name__] = setup

@@ -1,4 +1,4 @@
-"""From measured values to tables in Markdown; no measuring here."""
+"""Formats measured values as Markdown tables."""
 
 import statistics
 from dataclasses import dataclass, field
@@ -9,31 +9,31 @@ from benchmarks.workloads import COMPILED, DESCRIPTIONS, KERAS, KERAS_LOOPS
 OURS = "retrograde"
 TOLERANCE = 1e-3
 MISSING = "-"
-UNSTEADY = 1.5
+NOISY = 1.5
 
 
 @dataclass
 class Result:
-    """One row: values by peer, in seconds (`unit` "s") or megabytes ("MB").
+    """One row of a table: values by peer, in seconds (`unit` "s") or megabytes ("MB").
 
-    `turns` has all times of which a value is the best; memory and imports have none.
-    A checksum is a list of pairs, the sum of an array and the sum of its magnitudes.
-    `failures` has the reason for each peer that gave no value.
+    `rounds` has the times of all rounds; a value is their minimum. Memory and imports have none.
+    A checksum is a list of pairs: the sum of an array and the sum of its absolute values.
+    `failures` maps each peer without a value to the reason.
     """
 
     workload: str
     unit: str
     values: dict[str, float] = field(default_factory=dict)
-    turns: dict[str, list[float]] = field(default_factory=dict)
+    rounds: dict[str, list[float]] = field(default_factory=dict)
     checksums: dict[str, list] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
-    def ratio(self, above, below):
-        """`above / below`, or None if one of them is missing."""
+    def ratio(self, numerator, denominator):
+        """Returns the ratio of the values of two peers, or None if one of them is missing."""
         usable = {name: value for name, value in self.values.items() if self._is_usable(name)}
-        if above not in usable or not usable.get(below):
+        if numerator not in usable or not usable.get(denominator):
             return None
-        return usable[above] / usable[below]
+        return usable[numerator] / usable[denominator]
 
     def value_text(self, name):
         return format_value(self.values[name], self.unit) if self._is_usable(name) else MISSING
@@ -43,7 +43,7 @@ class Result:
 
 
 def format_value(value, unit):
-    """Three digits and a unit: 1.23 ms, 45.6 us, 789 MB."""
+    """Formats a value with three digits and a unit: 1.23 ms, 45.6 us, 789 MB."""
     if unit != "s":
         return f"{value:.0f} {unit}"
     for name, factor in (("s", 1), ("ms", 1e3), ("us", 1e6)):
@@ -53,7 +53,7 @@ def format_value(value, unit):
 
 
 def three_digits(number):
-    """Three significant digits, but never fewer than those before the point."""
+    """Formats a number with three significant digits, or with all digits before the point."""
     if number < 9.995:
         return f"{number:.2f}"
     return f"{number:.1f}" if number < 99.95 else f"{number:.0f}"
@@ -64,7 +64,7 @@ def format_ratio(ratio):
 
 
 def markdown_table(header, rows, left=1):
-    """A table whose columns line up in the terminal as well; the first `left` are flush left."""
+    """Returns a table with aligned columns; the first `left` columns are left-aligned."""
     columns = list(zip(header, *rows, strict=True))
     widths = [max(3, *map(len, column)) for column in columns]
     lines = [_line(cells, widths, left) for cells in (header, *rows)]
@@ -84,7 +84,7 @@ def _rule(widths, left):
 
 
 def value_table(results, peers):
-    """A row for each result: our value, then each peer's value and its ratio to ours."""
+    """Returns a row for each result: our value, then each peer's value and its ratio to ours."""
     others = [name for name in peers if name != OURS]
     header = ["workload", OURS]
     for name in others:
@@ -99,14 +99,14 @@ def _value_row(result, others):
     return row
 
 
-def ways_table(heading, results, peers):
-    """A row for each workload: the value of each library and way."""
+def mode_table(heading, results, peers):
+    """Returns a row for each workload, with the value of each library in each mode."""
     rows = [[result.workload, *map(result.value_text, peers)] for result in results]
     return markdown_table([heading, *peers], rows)
 
 
 def goal_table(goals, results):
-    """A row for each goal whose workload is among the results."""
+    """Returns a row for each goal whose workload is among the results."""
     by_name = {result.workload: result for result in results}
     rows = [_goal_row(goal, by_name[goal.workload]) for goal in goals if goal.workload in by_name]
     return markdown_table(["workload", "goal", "measured", "met"], rows, left=2)
@@ -121,21 +121,21 @@ def _goal_row(goal, result):
 
 
 def checksums_agree(one, two, tolerance=TOLERANCE):
-    """Whether all sums differ by at most `tolerance` of the sum of magnitudes."""
+    """Returns whether all sums differ by at most `tolerance` times the sum of absolute values."""
     return len(one) == len(two) and all(
         _close(a, b, tolerance * max(scale_a, scale_b))
         for (a, scale_a), (b, scale_b) in zip(one, two, strict=True)
     )
 
 
-def _close(a, b, allowed):
-    return abs(a - b) <= allowed  # false for NaN
+def _close(a, b, tolerance):
+    return abs(a - b) <= tolerance  # false for NaN
 
 
 def differing(checksums):
-    """The peer that serves as reference, and those whose checksum differs from it.
+    """Returns the reference peer, and the peers whose checksum differs from it.
 
-    The reference is the first peer other than retrograde; without one, nothing is compared.
+    The reference is the first peer other than retrograde. Without one, nothing is compared.
     """
     others = [name for name in checksums if not name.startswith((OURS, "keras_"))]
     if not others:
@@ -146,7 +146,7 @@ def differing(checksums):
 
 
 def disagreements(results):
-    """A line for each result on which the peers differ."""
+    """Returns a line for each workload in which the results of the peers differ."""
     lines = []
     for result in results:
         reference, names = differing(result.checksums)
@@ -156,7 +156,7 @@ def disagreements(results):
 
 
 def agreement_text(results):
-    """Whether the peers computed the same, in words and as a list of differences."""
+    """Describes whether all peers computed the same results, and lists the differences."""
     compared = [result.workload for result in results if len(result.checksums) > 1]
     if not compared:
         return "No results were compared."
@@ -170,7 +170,7 @@ def agreement_text(results):
 
 
 def failure_lines(unavailable, results):
-    """The reasons behind the dashes, whole peers first."""
+    """Returns the reasons for missing values, unavailable peers first."""
     lines = [f"- {name}: {reason}" for name, reason in unavailable.items()]
     for result in results:
         lines += [
@@ -179,27 +179,27 @@ def failure_lines(unavailable, results):
     return lines
 
 
-def unsteady_lines(results):
-    """The values whose median turn took far longer than the best: something else was running."""
+def noisy_lines(results):
+    """Lists the values whose median is far above their minimum, because of other processes."""
     lines = []
     for result in results:
-        for name, turns in result.turns.items():
-            median = statistics.median(turns)
-            if median > UNSTEADY * min(turns):
-                best, usual = (format_value(v, result.unit) for v in (min(turns), median))
-                lines.append(f"- {result.workload}, {name}: best turn {best}, median {usual}")
+        for name, rounds in result.rounds.items():
+            median = statistics.median(rounds)
+            if median > NOISY * min(rounds):
+                best, middle = (format_value(v, result.unit) for v in (min(rounds), median))
+                lines.append(f"- {result.workload}, {name}: best {best}, median {middle}")
     return lines
 
 
-def unsteady_text(results):
-    lines = unsteady_lines(results)
+def noisy_text(results):
+    lines = noisy_lines(results)
     if not lines:
         return ""
-    return "\n".join(["Unsteady values, to be taken with caution:", "", *lines])
+    return "\n".join(["Noisy measurements:", "", *lines])
 
 
 def relative_line(result, reference):
-    """All values of a result as multiples of the one of `reference`; None without it."""
+    """Returns all values divided by the value of `reference`, or None if that is missing."""
     if result.ratio(reference, reference) is None:
         return None
     parts = [
@@ -207,13 +207,13 @@ def relative_line(result, reference):
         for name in result.values
         if name != reference and name not in result.failures
     ]
-    own = result.value_text(reference)
-    return f"{result.workload}, relative to {reference} ({own}): {', '.join(parts)}."
+    value = result.value_text(reference)
+    return f"{result.workload}, relative to {reference} ({value}): {', '.join(parts)}."
 
 
 @dataclass
 class Report:
-    """Everything a run found out; `text` is what the terminal shows."""
+    """The results of a run; `text` formats them for the terminal."""
 
     peers: list[str]
     results: list[Result]
@@ -226,7 +226,7 @@ class Report:
             *self._values(),
             *self._relative_lines(),
             agreement_text(self.results),
-            unsteady_text(self.results),
+            noisy_text(self.results),
             "\n".join(failure_lines(self.unavailable, self.results)),
             goal_table(self.goals, self.results),
         ]
@@ -234,15 +234,15 @@ class Report:
 
     def _values(self):
         groups = (("compiled", COMPILED, COMPILERS), ("Keras", KERAS | KERAS_LOOPS, BACKENDS))
-        with_ways = COMPILED | KERAS | KERAS_LOOPS
-        others = [result for result in self.results if result.workload not in with_ways]
+        with_modes = COMPILED | KERAS | KERAS_LOOPS
+        others = [result for result in self.results if result.workload not in with_modes]
         if others:
             yield value_table(others, self._among(PEERS))
             yield "Ratio: the peer's value divided by retrograde's; above 1 retrograde is better."
         for heading, workloads, peers in groups:
             results = [result for result in self.results if result.workload in workloads]
             if results:
-                yield ways_table(heading, results, self._among(peers))
+                yield mode_table(heading, results, self._among(peers))
 
     def _among(self, peers):
         return [peer.name for peer in peers if peer.name in self.peers]
@@ -258,23 +258,23 @@ class Report:
 
 
 def page(report, machine, date, rounds):
-    """The text of docs/benchmarks.md. `machine` maps headings to facts."""
+    """Returns the text of docs/benchmarks.md. `machine` maps headings to properties."""
     workloads = [[f"`{r.workload}`", DESCRIPTIONS[r.workload]] for r in report.results]
     parts = [
         "# Benchmarks",
-        "Written by `python benchmarks/run.py --write`; `make bench` prints the same tables.",
-        markdown_table(["workload", "what it does"], workloads, left=2),
-        "## Values",
+        "`python benchmarks/run.py --write` writes this page; `make bench` prints the same tables.",
+        markdown_table(["workload", "description"], workloads, left=2),
+        "## Results",
         report.text(),
-        "## How it was measured",
-        "Each peer runs in an environment and a process of its own, with its default number of\n"
-        "threads. The peers take turns; a turn is a few short loops over the step, and the best\n"
-        f"loop of {rounds} turns counts. All arrays are float32, JAX runs without `jit` but where\n"
-        "the table says so, and Python's garbage collector stays on. Memory is the growth of the\n"
-        "peak resident size of a fresh process after the import. Import times are medians over\n"
-        "fresh interpreters.",
+        "## Method",
+        "Each library runs in its own environment and process, with its default number of\n"
+        f"threads. There are {rounds} rounds over the libraries. In each round, every library\n"
+        "runs a few short loops over the step, and the fastest loop of all rounds counts. All\n"
+        "arrays are float32. JAX runs without `jit`, unless the table says otherwise. Python's\n"
+        "garbage collector is enabled. Memory is the increase of the peak resident size of a\n"
+        "new process after the import. Import times are medians over new interpreters.",
         report.version_table(),
-        "\n".join(f"- {name}: {fact}" for name, fact in machine.items()),
+        "\n".join(f"- {name}: {value}" for name, value in machine.items()),
         f"Measured on {date}.",
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""The time of a step: rounds over the peers, in turn, and the best of each."""
+"""Measures the time of a step, in rounds over the peers."""
 
 import time
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from benchmarks.processes import PeerError
 from benchmarks.report import Result
 
-# Threads of the peer before still spin for a moment after their last step.
+# Threads of the previous peer spin for a moment after their last step.
 PAUSE = 0.05
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure: rounds over the peers, loops in a round, seconds in a loop."""
+    """The number of rounds over the peers, of loops per round, and the seconds per loop."""
 
     rounds: int
     loops: int
@@ -20,7 +20,7 @@ class Effort:
 
 
 def measure(workload, workers, effort, say):
-    """The best time of one step for each of `workers`, which maps names to processes."""
+    """Returns the best time of one step for each of `workers`, a dict from names to processes."""
     result = Result(workload, "s")
     for name, worker in workers.items():
         say(f"{workload}: warming up {name}")
@@ -46,6 +46,6 @@ def _prepare(result, name, worker, effort):
 
 
 def _time(result, name, worker, effort):
-    turns = result.turns.setdefault(name, [])
-    turns.append(worker.ask("time", loops=effort.loops)["seconds"])
-    result.values[name] = min(turns)
+    times = result.rounds.setdefault(name, [])
+    times.append(worker.ask("time", loops=effort.loops)["seconds"])
+    result.values[name] = min(times)

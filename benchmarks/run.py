@@ -1,6 +1,6 @@
-"""Run the benchmarks: `python benchmarks/run.py --help`.
+"""Runs the benchmarks: `python benchmarks/run.py --help`.
 
-Started as a script, Python looks for modules in this folder; the package lies one level above.
+For a script, Python adds its folder to `sys.path`; the package is one level above.
 """
 
 import runpy

@@ -1,6 +1,6 @@
-"""The process of one peer: reads requests and writes answers, a line of JSON each.
+"""The process of one peer. Reads requests and writes replies, one line of JSON each.
 
-It is started as `python -m benchmarks.worker PEER` with the Python of that peer.
+The Python of the peer runs it as `python -m benchmarks.worker PEER`.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from benchmarks.peers import PEER_BY_NAME
 
 
 def claim_channel():
-    """Keep stdin and stdout for the protocol; what the library prints goes to stderr."""
+    """Reserves stdin and stdout for the protocol; output of the library goes to stderr."""
     requests = os.fdopen(os.dup(0), "r")
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -27,21 +27,21 @@ def claim_channel():
 
 
 def checksum(values):
-    """The sum of each value, and the sum of its magnitudes to judge differences by."""
+    """Returns the sum of each value, and the sum of its absolute values for scale."""
     doubles = [np.asarray(value, dtype=np.float64) for value in values]
     return [[float(np.sum(value)), float(np.sum(np.abs(value)))] for value in doubles]
 
 
 def seconds_of(step, count):
-    turns = itertools.repeat(None, count)
+    iterations = itertools.repeat(None, count)
     start = time.perf_counter()
-    for _ in turns:
+    for _ in iterations:
         step()
     return time.perf_counter() - start
 
 
 def calibrate(step, seconds):
-    """How many steps fill about `seconds`; at least one."""
+    """Returns the number of steps that take about `seconds`, at least one."""
     count = 1
     elapsed = seconds_of(step, count)
     while elapsed < seconds / 2:
@@ -52,18 +52,18 @@ def calibrate(step, seconds):
 
 def peak_megabytes():
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if sys.platform == "darwin":  # there it is in bytes
+    if sys.platform == "darwin":  # ru_maxrss is in bytes on macOS
         kilobytes /= 1024
     return kilobytes / 1024
 
 
 class Worker:
-    """Holds the library, and the step that is being measured."""
+    """Imports the library and runs the step that is measured."""
 
     def __init__(self, peer):
         self.library = importlib.import_module(peer.package)
         self.module = importlib.import_module(peer.workloads)
-        self.way = [peer.way] if peer.way else []
+        self.mode = [peer.mode] if peer.mode else []
         self.step = None
         self.count = 0
 
@@ -74,9 +74,9 @@ class Worker:
         return {"version": version, "numpy": np.__version__}
 
     def prepare(self, workload, seconds):
-        """Set up, run two steps for the checksum, and find how many fill `seconds`."""
-        self.step = None  # lets the arrays of the workload before go
-        self.step = self.module.workload[workload](self.library, *self.way)
+        """Sets up a workload, runs two steps for the checksum, and calibrates the loop."""
+        self.step = None  # frees the arrays of the previous workload
+        self.step = self.module.workload[workload](self.library, *self.mode)
         checks = [check for _ in range(2) for check in self._checked_step()]
         self.count = calibrate(self.step, seconds)
         return {"checksum": checks}
@@ -85,12 +85,12 @@ class Worker:
         return checksum(map(self.module.to_numpy, self.step()))
 
     def time(self, loops):
-        """The best time of a step over a few short loops: one long one meets every disturbance."""
+        """Returns the best time of a step over a few short loops, to avoid disturbances."""
         best = min(seconds_of(self.step, self.count) for _ in range(loops))
         return {"seconds": best / self.count}
 
     def each(self, calls, seconds):
-        """The times of single steps: so many, or as many as begin within `seconds`."""
+        """Returns the times of up to `calls` single steps that start within `seconds`."""
         end = time.perf_counter() + seconds
         times = []
         while len(times) < calls and (not times or time.perf_counter() < end):
@@ -98,15 +98,15 @@ class Worker:
         return {"seconds": times}
 
     def memory(self, workload):
-        """The growth of this process's peak over set-up and one step."""
+        """Returns how much the peak memory grows during setup and one step."""
         before = peak_megabytes()
         results = self.module.workload[workload](self.library)()
-        grown = peak_megabytes() - before
-        return {"megabytes": grown, "checksum": checksum(map(self.module.to_numpy, results))}
+        increase = peak_megabytes() - before
+        return {"megabytes": increase, "checksum": checksum(map(self.module.to_numpy, results))}
 
 
 def answer(make_worker, worker, request):
-    """The worker (made at the first request) and the reply; an exception becomes a reply too."""
+    """Creates the worker if needed, and returns it with its reply or its error."""
     action = request.pop("action")
     try:
         worker = worker or make_worker()

@@ -1,29 +1,26 @@
-"""What is measured, in the order of the table.
+"""Lists the workloads, in the order of the table.
 
-To add a workload, add a line here and a function of that name to each `workloads_*.py`, or to each
-`derivatives_*.py` for what goes beyond the gradient. The function takes the library, does the
-set-up, and returns a step: a function without arguments that does the work and returns a list of
-results. The driver compares the results of the first two steps over all peers.
+To add a workload, add a line here and a function of that name to each module. The function takes
+the library and returns a step: a function without arguments that does the work and returns a list
+of results. The results of the first two steps are compared over all peers. The functions are in:
 
-`PIPELINES` have their functions in `pipelines_*.py`, for the peers that have such a thing.
-
-`KERAS` and `KERAS_LOOPS` have theirs in `keras_models.py`, for all backends of Keras; the peers of
-loops are those with tapes.
-
-What is `COMPILED` has its functions in `compiled_*.py`; they take the way to compile as well, and
-are compared with each other.
+- `workloads_*.py` for `STEPS` and `MEMORY`;
+- `derivatives_*.py` for `DERIVATIVES`;
+- `pipelines_*.py` for `PIPELINES`, for the libraries that have pipelines;
+- `keras_models.py` for `KERAS` and `KERAS_LOOPS`, for all Keras backends, or those with tapes;
+- `compiled_*.py` for `COMPILED`. These functions also take the mode, and all modes are compared.
 """
 
 STEPS = {
     "square": "gradient of `x * x` at a scalar variable",
-    "add8": "`a + b` of two tensors with 8 elements, nothing recorded",
+    "add8": "`a + b` of two tensors with 8 elements, without a tape",
     "chain": "gradient of 100 sines in a row on 8 elements, summed",
     "small_mlp": "training step (SGD) of a 16-32-32-4 network, batch of 32",
     "mnist_mlp": "training step (SGD) of a 784-512-512-10 network, batch of 128",
     "elementwise_1m": "gradient of `sum(sin(x) * exp(x) + tanh(x))` on 1,000,000 elements",
     "conv_small": "gradients of `sum(y * y)`, y = 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
     "conv_64": "the same, 64 to 64 deep",
-    "max_pool": "gradient of `sum(y * y)`, y = 2 x 2 maxima of 32 x 28 x 28, 64 deep",
+    "max_pool": "gradient of `sum(y * y)`, y = 2 x 2 max pooling of 32 x 28 x 28, 64 deep",
 }
 
 DERIVATIVES = {
@@ -33,23 +30,23 @@ DERIVATIVES = {
     "hessian_vector": "Hessian-vector product of a 5-layer tanh network, 256 points in the plane",
     "laplacian": "Laplacian of the same network at each point",
     "fourth_derivative": "fourth derivative of such a network at 256 points on a line",
-    "per_example": "gradients of each example, 16-32-32-4 network, batch of 256",
+    "per_example": "per-example gradients, 16-32-32-4 network, batch of 256",
 }
 
 PIPELINES = {
-    "shuffled_batches": "pass over 60,000 rows of 784 floats and labels, shuffled, batches of 128",
+    "shuffled_batches": "epoch over 60,000 rows of 784 floats and labels, shuffled, batches of 128",
 }
 
 MEMORY = {
-    "memory_50_layers": "peak memory of 50 layers `tanh(h @ w)`, 1024 x 1024, and all gradients",
+    "memory_50_layers": "peak memory of 50 layers `tanh(h @ w)`, 1024 x 1024, forward + backward",
 }
 
 IMPORTS = {
-    "import": "start of a fresh interpreter with the import, less the bare start",
+    "import": "import in a new interpreter, without the startup time of the interpreter",
 }
 
 COMPILED = {
-    "call": "`a + b` of two tensors with 8 elements: what a call of a function costs",
+    "call": "`a + b` of two tensors with 8 elements: the overhead of a function call",
     "small_mlp_step": "training step (SGD) of a 16-32-32-4 network, batch of 32",
     "mnist_mlp_step": "training step (SGD) of a 784-512-512-10 network, batch of 128",
     "elementwise_step": "gradient of `sum(sin(x) * exp(x) + tanh(x))` on 1,000,000 elements",
@@ -67,7 +64,7 @@ KERAS = {
 }
 
 KERAS_LOOPS = {
-    "keras_loop": "a training step on a tape, 784-32-32-10 network, batch of 32, Adam",
+    "keras_loop": "training step with a tape, 784-32-32-10 network, batch of 32, Adam",
 }
 
 DESCRIPTIONS = STEPS | DERIVATIVES | PIPELINES | COMPILED | KERAS | KERAS_LOOPS | MEMORY | IMPORTS

@@ -1,4 +1,4 @@
-"""The workloads for autograd."""
+"""Workloads for autograd."""
 
 import itertools
 
@@ -54,7 +54,7 @@ def chain(autograd):
 def _training(autograd, batch, sizes):
     np = autograd.numpy
     data = inputs.classification(batch, sizes)
-    # autograd's own examples take targets as rows of zeros with a single one.
+    # One-hot targets, as in autograd's own examples.
     targets = numpy.eye(sizes[-1], dtype=numpy.float32)[data.labels]
     parameters = data.weights + data.biases
 
@@ -100,8 +100,8 @@ def elementwise_1m(autograd):
     )
 
 
-def _convolution(autograd, channels, results):
-    """There is none in autograd: nine matrix products of shifted images."""
+def _convolution(autograd, channels, outputs):
+    """Computes a convolution as nine matrix products of shifted images. autograd has none."""
     np = autograd.numpy
 
     def f(arrays):
@@ -112,7 +112,7 @@ def _convolution(autograd, channels, results):
         return np.sum(y * y)
 
     value_and_gradient = autograd.value_and_grad(f)
-    arrays = inputs.images(channels), inputs.filters(channels, results)
+    arrays = inputs.images(channels), inputs.filters(channels, outputs)
 
     def step():
         y, gradients = value_and_gradient(arrays)

@@ -1,6 +1,6 @@
-"""The workloads for JAX as it runs without `jit`.
+"""Workloads for JAX without `jit`.
 
-JAX returns before the work is done; each step waits for its results.
+JAX computes asynchronously, so each step waits for its results.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The workloads as programs for TensorFlow; retrograde runs the same lines."""
+"""Workloads for TensorFlow and retrograde."""
 
 from benchmarks import derivatives_tf, inputs, pipelines_tf
 from benchmarks.registry import Registry

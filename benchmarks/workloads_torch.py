@@ -1,4 +1,4 @@
-"""The workloads for PyTorch: leaves that require gradients, `torch.autograd.grad`."""
+"""Workloads for PyTorch, with `torch.autograd.grad`."""
 
 import numpy as np
 
@@ -96,13 +96,13 @@ def elementwise_1m(torch):
 
 
 def _images(torch, channels):
-    """Channels come first in PyTorch."""
+    """Returns channels-first images, as PyTorch expects."""
     return _leaf(torch, np.ascontiguousarray(np.moveaxis(inputs.images(channels), -1, 1)))
 
 
-def _convolution(torch, channels, results):
+def _convolution(torch, channels, outputs):
     x = _images(torch, channels)
-    filters = np.transpose(inputs.filters(channels, results), (3, 2, 0, 1))
+    filters = np.transpose(inputs.filters(channels, outputs), (3, 2, 0, 1))
     w = _leaf(torch, np.ascontiguousarray(filters))
 
     def step():

@@ -1,4 +1,4 @@
-"""The benchmark report: tables, goals, comparison of results, and when to reinstall."""
+"""Tests the benchmark report: tables, goals, comparison of results, environments."""
 
 import ast
 from pathlib import Path
@@ -30,31 +30,31 @@ def square():
 
 
 def workloads_of(path):
-    """The names of the functions with the decorator `@workload`."""
+    """Returns the names of the functions with the decorator `@workload`."""
     functions = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)]
     return {
         f.name for f in functions if any(ast.unparse(d) == "workload" for d in f.decorator_list)
     }
 
 
-ALONE = set(neighbors.ROWS) - set(DESCRIPTIONS)  # rows that are measured with neighbors only
+NEIGHBORS_ONLY = set(neighbors.ROWS) - set(DESCRIPTIONS)
 
 
 @pytest.mark.parametrize("name", neighbors.PEERS)
-def test_every_peer_with_neighbors_has_every_row(name):
+def test_peers_measured_with_neighbors_have_all_workloads(name):
     module = PEER_BY_NAME[name].workloads.removeprefix("benchmarks.")
 
     assert set(neighbors.ROWS) <= workloads_of(FOLDER / f"{module}.py")
 
 
-def test_the_section_of_neighbors_is_replaced():
+def test_the_section_about_neighbors_is_replaced():
     times = {"retrograde": (1e-3, 2e-3), "torch": (1e-3, 2e-3)}
     slow = {"retrograde": (3e-3, 4e-3), "torch": (2e-3, 9e-3)}
-    found = {(n, "small_mlp"): times if n == "none" else slow for n in neighbors.NEIGHBORS}
-    section = neighbors.tables(found)
+    measured = {(n, "small_mlp"): times if n == "none" else slow for n in neighbors.NEIGHBORS}
+    section = neighbors.tables(measured)
     page = neighbors.with_section("# Benchmarks\n\nText.\n", section)
 
-    assert neighbors.slowdowns(found)["one core", "small_mlp"] == (3.0, 2.0)
+    assert neighbors.slowdowns(measured)["one core", "small_mlp"] == (3.0, 2.0)
     assert "except for `small_mlp` (one loop of products)" in section
     assert neighbors.with_section(page, section) == page
     assert neighbors.section_of(page).rstrip() == section.rstrip()
@@ -64,12 +64,12 @@ def test_the_section_of_neighbors_is_replaced():
 def test_every_module_has_every_workload(module):
     name = f"{module.removeprefix('benchmarks.')}.py"
 
-    assert workloads_of(FOLDER / name) - ALONE == set(STEPS | MEMORY)
+    assert workloads_of(FOLDER / name) - NEIGHBORS_ONLY == set(STEPS | MEMORY)
     assert workloads_of(FOLDER / name.replace("workloads", "derivatives")) == set(DERIVATIVES)
 
 
 @pytest.mark.parametrize("module", sorted({peer.workloads for peer in LOADERS}))
-def test_every_module_of_a_peer_with_pipelines_has_every_one(module):
+def test_every_module_with_pipelines_has_all_of_them(module):
     name = f"{module.removeprefix('benchmarks.')}.py"
 
     assert workloads_of(FOLDER / name.replace("workloads", "pipelines")) == set(PIPELINES)
@@ -80,7 +80,7 @@ def test_every_module_has_every_compiled_function(module):
     assert workloads_of(FOLDER / f"{module.removeprefix('benchmarks.')}.py") == set(COMPILED)
 
 
-def test_the_models_of_keras_are_all_there():
+def test_all_keras_models_exist():
     assert workloads_of(FOLDER / "keras_models.py") == set(KERAS | KERAS_LOOPS)
     assert {peer.workloads for peer in BACKENDS} == {"benchmarks.keras_models"}
 
@@ -90,7 +90,9 @@ def test_goals_name_known_workloads():
 
 
 def test_goals_name_known_peers():
-    named = {getattr(goal, name, None) for goal in GOALS for name in ("above", "below", "peer")}
+    named = {
+        getattr(goal, name, None) for goal in GOALS for name in ("numerator", "denominator", "peer")
+    }
 
     assert named <= {*PEER_BY_NAME, "numpy", None}
 
@@ -115,7 +117,7 @@ def test_ratio_is_peer_over_retrograde(square):
 
 
 def test_ratio_of_a_missing_or_failed_peer_is_none(square):
-    square.failures["torch"] = "it fell over"
+    square.failures["torch"] = "out of memory"
 
     assert square.ratio("jax", "retrograde") is None
     assert square.ratio("torch", "retrograde") is None
@@ -129,7 +131,7 @@ def test_value_table_shows_a_dash_for_a_missing_peer(square):
     )
 
 
-def test_goal_table_judges_each_goal(square):
+def test_goal_table_says_which_goals_are_met(square):
     goals = [
         Goal("square", "tensorflow", "retrograde", 20),
         Goal("square", "torch", "retrograde", 1),
@@ -161,7 +163,7 @@ def test_a_limit_is_in_microseconds():
     ]
 
 
-def test_compiled_functions_have_a_table_of_their_own(square):
+def test_compiled_functions_have_a_separate_table(square):
     call = Result("call", "s", {"retrograde_eager": 2e-6, "jax_jit": 5e-6})
     names = ["retrograde", "tensorflow", "retrograde_eager", "jax_jit"]
 
@@ -186,14 +188,14 @@ def test_checksums_are_compared_relative_to_the_magnitudes(one, two, expected):
     assert report.checksums_agree(one, two) is expected
 
 
-def test_the_peer_that_differs_is_named(square):
+def test_a_peer_with_different_results_is_named(square):
     good, bad = [[1.0, 1.0]], [[2.0, 2.0]]
     square.checksums = {"retrograde": bad, "tensorflow": good, "torch": good}
 
     assert report.disagreements([square]) == ["square: retrograde differs from tensorflow."]
 
 
-def test_agreement_names_what_was_compared(square):
+def test_agreement_names_the_compared_workloads(square):
     square.checksums = {"retrograde": [[1.0, 1.0]], "torch": [[1.0, 1.0]]}
 
     assert report.agreement_text([square]) == (
@@ -202,10 +204,10 @@ def test_agreement_names_what_was_compared(square):
     assert report.agreement_text([Result("import", "s")]) == "No results were compared."
 
 
-def test_unsteady_values_are_listed(square):
-    square.turns = {"torch": [4e-3, 90e-3, 120e-3], "jax": [1e-3, 1.1e-3, 1.2e-3]}
+def test_noisy_measurements_are_listed(square):
+    square.rounds = {"torch": [4e-3, 90e-3, 120e-3], "jax": [1e-3, 1.1e-3, 1.2e-3]}
 
-    assert report.unsteady_lines([square]) == ["- square, torch: best turn 4.00 ms, median 90.0 ms"]
+    assert report.noisy_lines([square]) == ["- square, torch: best 4.00 ms, median 90.0 ms"]
 
 
 def test_relative_line():
@@ -217,11 +219,13 @@ def test_relative_line():
     assert report.relative_line(memory, "numpy") is None
 
 
-def test_text_has_the_reasons_for_dashes(square):
-    square.failures["torch"] = "it fell over"
-    text = Report(["retrograde", "torch", "jax"], [square], {"jax": "not there"}, {}, GOALS).text()
+def test_text_has_the_reasons_for_missing_values(square):
+    square.failures["torch"] = "out of memory"
+    text = Report(
+        ["retrograde", "torch", "jax"], [square], {"jax": "not installed"}, {}, GOALS
+    ).text()
 
-    assert "- jax: not there\n- square, torch: it fell over" in text
+    assert "- jax: not installed\n- square, torch: out of memory" in text
 
 
 def test_page_has_machine_versions_and_date(square):
@@ -236,11 +240,11 @@ def test_page_has_machine_versions_and_date(square):
 
 
 def test_environment_is_current_only_with_the_same_marker(tmp_path):
-    wanted = environments.marker_text(("torch==2.13.0",), "3.11.7")
-    assert not environments.is_current(tmp_path, wanted)
+    marker = environments.marker_text(("torch==2.13.0",), "3.11.7")
+    assert not environments.is_current(tmp_path, marker)
 
-    (tmp_path / environments.MARKER).write_text(wanted)
-    assert environments.is_current(tmp_path, wanted)
+    (tmp_path / environments.MARKER).write_text(marker)
+    assert environments.is_current(tmp_path, marker)
     assert not environments.is_current(
         tmp_path, environments.marker_text(("torch==2.14.0",), "3.11.7")
     )
@@ -256,7 +260,7 @@ def fake_python(folder, script):
     return str(path)
 
 
-def test_a_process_that_ends_is_reported_with_its_last_line(tmp_path):
+def test_the_error_of_a_process_has_the_last_line_of_stderr(tmp_path):
     python = fake_python(tmp_path, "echo first >&2; echo last >&2; exit 3")
 
     with (
@@ -266,7 +270,7 @@ def test_a_process_that_ends_is_reported_with_its_last_line(tmp_path):
         worker.ask("versions")
 
 
-def test_a_process_that_does_not_answer_is_ended(tmp_path):
+def test_a_process_that_does_not_answer_is_killed(tmp_path):
     python = fake_python(tmp_path, "exec sleep 60")
 
     with (
