@@ -29,11 +29,11 @@ from retrograde.files.tensors import SUFFIX, TensorFile, write_tensors_in_place
 from retrograde.io.files import tensorflow_errors
 from retrograde.program.concrete_function import ConcreteFunction
 from retrograde.program.function import Function
-from retrograde.program.loaded_function import unpacked_function
-from retrograde.program.loading import tensor_of
-from retrograde.program.saving import Packing, packed_function
-from retrograde.program.saving_values import boolean, decoded, encoded, integer, item, text
-from retrograde.program.symbolic_sizes import unknown_axes
+from retrograde.program.unknown_sizes import unknown_axes
+from retrograde.saved_functions.encoding import boolean, decode, encode, integer, item, text
+from retrograde.saved_functions.loaded_function import load_function
+from retrograde.saved_functions.loading import tensor_of
+from retrograde.saved_functions.saving import FunctionWriter, save_function
 from retrograde.toplevel.module import Module
 from retrograde.values.arguments import expect, shown
 from retrograde.values.conversion import tensor_or_variable
@@ -123,11 +123,11 @@ def save(
     """
     if options is not None:
         expect(options, SaveOptions, "saved_model.save", "tf.saved_model.SaveOptions")
-    packing = Packing(rules=options is None or options.experimental_custom_gradients)
+    writer = FunctionWriter(rules=options is None or options.experimental_custom_gradients)
     seen: dict[int, int] = {}
     objects: list[dict] = []
     try:
-        root = _pack(obj, packing, seen, objects)
+        root = _pack(obj, writer, seen, objects)
     except RecursionError:
         raise ValueError(
             "saved_model.save: a list or dict is nested too deeply or contains itself."
@@ -139,12 +139,12 @@ def save(
         "version": _VERSION,
         "objects": objects,
         "signatures": {
-            n: _pack_signature(f, packing) for n, f in _named_signatures(signatures, obj).items()
+            n: _pack_signature(f, writer) for n, f in _named_signatures(signatures, obj).items()
         },
-        "variables": [_describe(variable) for variable in packing.variables],
+        "variables": [_describe(variable) for variable in writer.variables],
     }
-    arrays = {f"variable {i}": v.numpy() for i, v in enumerate(packing.variables)}
-    tensors = packing.tensors | {name: np.asarray(x) for name, x in arrays.items()}
+    arrays = {f"variable {i}": v.numpy() for i, v in enumerate(writer.variables)}
+    tensors = writer.tensors | {name: np.asarray(x) for name, x in arrays.items()}
     _write(os.fspath(export_dir), description, tensors)
 
 
@@ -202,20 +202,20 @@ def _named_signatures(signatures: Any, obj: Any) -> dict[str, Any]:
     return dict(signatures) if isinstance(signatures, Mapping) else {_DEFAULT: signatures}
 
 
-def _pack_signature(f: Any, packing: Packing) -> dict:
+def _pack_signature(f: Any, writer: FunctionWriter) -> dict:
     """Packs a function with the constants and specs of its arguments."""
     function = f.function if isinstance(f, ConcreteFunction) else f
     if not isinstance(function, Function):
         raise TypeError(f"A signature must be a tf.function. Received: {shown(f)}.")
-    packed = packed_function(function, packing)
+    packed = save_function(function, writer)
     if isinstance(f, ConcreteFunction):
         args, kwargs = f.structured_input_signature
-    elif f._input_signature and (packed["opened"] or not unknown_axes(f._input_signature)):
+    elif f._input_signature and (packed["common forms"] or not unknown_axes(f._input_signature)):
         args, kwargs = f._input_signature, {}
     else:
         args, kwargs = next(p.arguments for p in f._signatures.values() if p.all)
     what = f"The signature {f.name}"
-    return {"function": packed, "args": encoded(list(args), what), "kwargs": encoded(kwargs, what)}
+    return {"function": packed, "args": encode(list(args), what), "kwargs": encode(kwargs, what)}
 
 
 class Signature(ConcreteFunction):
@@ -245,20 +245,20 @@ def _describe(variable: Variable) -> dict:
     }
 
 
-def _pack(value: Any, packing: Packing, seen: dict[int, int], objects: list[dict]) -> Any:
+def _pack(value: Any, writer: FunctionWriter, seen: dict[int, int], objects: list[dict]) -> Any:
     """Returns the JSON description of an attribute, or `None` if it is not saved."""
     tensor_or_var = tensor_or_variable(value)
     if isinstance(tensor_or_var, Variable):
-        return {"variable": packing.variable(tensor_or_var)}
+        return {"variable": writer.variable(tensor_or_var)}
     if isinstance(tensor_or_var, Tensor):
-        return {"tensor": packing.constant(tensor_or_var._array)}
+        return {"tensor": writer.constant(tensor_or_var._array)}
     if isinstance(value, Function):
         has_traces = any(paths.all for paths in value._signatures.values())
         can_save = has_traces or value._input_signature is not None
-        return {"function": packed_function(value, packing)} if can_save else None
+        return {"function": save_function(value, writer)} if can_save else None
     if type(value) in (list, tuple, dict):
         items = value.values() if type(value) is dict else value
-        parts = [_pack(item, packing, seen, objects) for item in items]
+        parts = [_pack(item, writer, seen, objects) for item in items]
         if all(part is None for part in parts):
             return None
         keys = list(value) if type(value) is dict else None
@@ -269,7 +269,7 @@ def _pack(value: Any, packing: Packing, seen: dict[int, int], objects: list[dict
         seen[id(value)] = len(objects)
         objects.append({})
         names = {**dict.fromkeys(_functions_of(type(value))), **vars(value)}
-        values = {n: _pack(getattr(value, n), packing, seen, objects) for n in sorted(names)}
+        values = {n: _pack(getattr(value, n), writer, seen, objects) for n in sorted(names)}
         objects[seen[id(value)]] |= {n: part for n, part in values.items() if part is not None}
     return {"object": seen[id(value)]}
 
@@ -340,8 +340,8 @@ def _sizes(data: list) -> list[int | None]:
 
 
 def _unpack_signature(data: Mapping, variables: list, tensors: Mapping) -> Signature:
-    function = unpacked_function(data["function"], variables, tensors)
-    args, kwargs = decoded(data["args"]), decoded(data["kwargs"])
+    function = load_function(data["function"], variables, tensors)
+    args, kwargs = decode(data["args"]), decode(data["kwargs"])
     concrete = function.get_concrete_function(*args, **kwargs)
     return Signature(function, tuple(args), kwargs, concrete._trace, concrete._others)
 
@@ -363,7 +363,7 @@ def _unpack(part: Any, objects: list, variables: list, tensors: Mapping) -> Any:
         case "tensor":
             return tensor_of(tensors[value])
         case "function":
-            return unpacked_function(value, variables, tensors)
+            return load_function(value, variables, tensors)
         case "object":
             return item(objects, value)
     parts = [_unpack(item, objects, variables, tensors) for item in value]

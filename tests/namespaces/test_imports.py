@@ -59,6 +59,7 @@ BELOW = {
     "ops": {"core", "fusion", "values"},
     "derivatives": {"core", "fusion", "ops", "values"},
     "program": {"core", "fusion", "ops", "values"},
+    "saved_functions": {"core", "ops", "program", "values"},
     "numpy_functions": {"core", "linalg", "math", "ops", "values"},
 }
 

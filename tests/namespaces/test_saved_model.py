@@ -324,8 +324,8 @@ def test_size_dependent_function_with_unknown_dimensions_raises(tmp_path):
     assert_raises(
         lambda: with_signature_and_loaded(tmp_path, f, tf.TensorSpec([None, 2])),
         ValueError,
-        "The function f cannot be saved: what it does is not the same for all sizes of its "
-        "input_signature. Call it, or get_concrete_function, with the shapes that are to be saved.",
+        "The function f cannot be saved: its operations depend on the unknown sizes of its "
+        "input_signature. Call it, or get_concrete_function, with the shapes to save.",
     )
 
 
@@ -341,7 +341,9 @@ def test_size_dependent_function_with_unknown_dimensions_raises(tmp_path):
     ids=["half", "parity", "square", "window", "branch"],
 )
 def test_size_dependence_that_is_not_a_formula_raises(tmp_path, f):
-    with pytest.raises(ValueError, match="is not the same for all sizes of its input_signature"):
+    with pytest.raises(
+        ValueError, match="its operations depend on the unknown sizes of its input_signature"
+    ):
         with_signature_and_loaded(tmp_path, f, tf.TensorSpec([None]))
 
 
@@ -379,7 +381,7 @@ def test_all_dtypes(tmp_path):
 UNSUPPORTED = {
     "python code": (
         lambda x: tf.numpy_function(lambda v: v, [x], tf.float32),
-        "it runs Python code on its way",
+        "it calls Python code",
     ),
     "functions of Python": (
         lambda x: tf.strings.join([tf.strings.lower(tf.as_string(x))]),
@@ -535,7 +537,7 @@ def test_gradient_that_cannot_be_traced_raises_when_used(tmp_path):
     np.testing.assert_array_equal(loaded.f(V), [2.0, 4.0, 6.0])
     with tf.GradientTape() as tape:
         tape.watch(V)
-        with pytest.raises(ValueError, match=r"The gradient function of <lambda> is not in this "):
+        with pytest.raises(ValueError, match=r"The gradient function of <lambda> is missing in "):
             tape.gradient(loaded.f(V), V)
 
 

@@ -23,16 +23,16 @@ from retrograde.program.interpreter import Divergence
 from retrograde.program.signature import Parameters, describe, fitted, reaches, with_inputs
 from retrograde.program.signature_text import told
 from retrograde.program.strict_mode import check_alike
-from retrograde.program.symbolic_sizes import (
+from retrograde.program.trace_history import HistoryEntry, TraceSummary, readable
+from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
+from retrograde.program.tracing import CallbackLog, Tracer, restore
+from retrograde.program.unknown_sizes import (
     SizedTrace,
     first_trace,
     unknown_axes,
     varied_in,
     with_sizes,
 )
-from retrograde.program.trace_history import HistoryEntry, TraceSummary, readable
-from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
-from retrograde.program.tracing import CallbackLog, Tracer, restore
 from retrograde.values.arguments import shown
 from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.locks import fork_safe_lock

@@ -1,4 +1,4 @@
-"""Recordings from plain data. It is untrusted, so it names only what is known here."""
+"""Creates traces from untrusted data, which can name only primitives and registered functions."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops.host_functions import HOST_BUILDERS, REGISTERED_FUNCTIONS
-from retrograde.program.saving_values import (
+from retrograde.program.traces import ResultStructure, Trace
+from retrograde.program.tracing import CallbackLog, Tracer
+from retrograde.saved_functions.encoding import (
     boolean,
-    decoded,
+    decode,
     dtype_of,
     integer,
     item,
     shape_of,
     text,
 )
-from retrograde.program.traces import ResultStructure, Trace
-from retrograde.program.tracing import CallbackLog, Tracer
 from retrograde.values.errors import DataLossError
 from retrograde.values.source import is_name
 
-# A file cannot make a long list by one large number: so many values may have no spec.
+# How many numbers may have no spec, so that one large number does not allocate a long list.
 _MOST_UNUSED = 1 << 20
 
 
-def unpacked_trace(
+def load_trace(
     data: Mapping, variables: list, tensors: Mapping[str, Any], argument_variables: list[Variable]
 ) -> Trace:
-    """Returns the trace that `packed_function` saved. `argument_variables` are arguments.
+    """Returns the trace that `save_function` saved. `argument_variables` are arguments.
 
     Every number, name and shape is checked, and no kernel runs. Raises a `TypeError`, `ValueError`
     or `LookupError` if the data is damaged.
     """
     tracer = Tracer([], CallbackLog(), argument_variables)
-    tracer.start = 0  # nothing is from outside
+    tracer.start = 0  # no tensor is captured
     tracer.count = integer(data["inputs"])
     specs = {integer(n): Spec(shape_of(shape), dtype_of(name)) for n, shape, name in data["specs"]}
     size = 1 + max(specs, default=-1)
@@ -53,21 +53,21 @@ def unpacked_trace(
     tracer.specs = [specs.get(n, _NO_SPEC) for n in range(size)]
     tracer._changing = [True] * size
     tracer.variables += [item(variables, place) for place in data["variables"]]
-    tracer.constants = _unpacked_constants(data["constants"], tensors)
+    tracer.constants = _load_constants(data["constants"], tensors)
     tracer.first_values = [-1 if n == -1 else integer(n) for n in data["first values"]]
     values = _Values(specs)
     values.make(range(tracer.count))
     values.make(tracer.constants)
     values.make([n for n in tracer.first_values if n >= 0])
     _check_arrays(tracer, specs)
-    tracer.steps = [_unpacked_entry(entry, values) for entry in data["entries"]]
-    _unpack_rules(tracer, data["rules"], values, tensors)
+    tracer.steps = [_load_step(step, values) for step in data["steps"]]
+    _load_rules(tracer, data["rules"], values, tensors)
     writes = {place: number for place, number in data["writes"]}
     for place, number in writes.items():
         _check_variable(item(tracer.variables, place), specs[values.use([number])[0]])
     tracer.add_writes(writes)
-    results = ResultStructure.of(decoded(data["structure"]), list(values.use(data["results"])))
-    _check(sum(results._places) == len(results.numbers), "results do not fit their structure")
+    results = ResultStructure.of(decode(data["structure"]), list(values.use(data["results"])))
+    _check(sum(results._places) == len(results.numbers), "the results do not match their structure")
     trace = Trace(tracer, results, compiles=False, fold=False)
     tracer.variables[: len(argument_variables)] = [None] * len(argument_variables)
     return trace
@@ -77,9 +77,9 @@ _NO_SPEC = Spec((), np.dtype(np.float32))
 
 
 class _Values:
-    """The values of a path, in the order in which they are made: each once, and before its use.
+    """Checks that each value of a trace is computed once, and before it is used.
 
-    Values without a spec are those of a gradient function.
+    The values of a gradient function have no specs.
     """
 
     def __init__(self, specs: Mapping[int, Spec] | None, made: Iterable[int] = ()) -> None:
@@ -90,7 +90,7 @@ class _Values:
         """Checks the numbers of new values."""
         made = tuple([integer(n) for n in numbers])
         for n in made:
-            _check(n not in self._made, f"value {n} is made twice")
+            _check(n not in self._made, f"value {n} is computed twice")
             _check(self._specs is None or n in self._specs, f"value {n} has no spec")
             self._made.add(n)
         return made
@@ -99,11 +99,11 @@ class _Values:
         """Checks the numbers of values that are read."""
         used = tuple([integer(n) for n in numbers])
         for n in used:
-            _check(n in self._made, f"value {n} is used before it is made")
+            _check(n in self._made, f"value {n} is used before it is computed")
         return used
 
     def continued(self) -> _Values:
-        """The values that a gradient function may use, to which it adds its own."""
+        """Returns a copy for a gradient function, which may use all values so far."""
         return _Values(None, self._made)
 
 
@@ -113,9 +113,9 @@ def _check(holds: bool, problem: str) -> None:
 
 
 def _check_arrays(tracer: Tracer, specs: Mapping[int, Spec]) -> None:
-    """Checks that constants and variables have the shapes and dtypes that calls expect."""
+    """Checks the shapes and dtypes of constants and variables."""
     for n, tensor in tracer.constants.items():
-        _check(Spec.of(tensor) == specs[n], f"constant {n} has another shape or dtype")
+        _check(Spec.of(tensor) == specs[n], f"constant {n} has a wrong shape or dtype")
     pairs = zip(tracer.variables, tracer.first_values, strict=True)
     for variable, n in pairs:
         if n >= 0:
@@ -124,87 +124,92 @@ def _check_arrays(tracer: Tracer, specs: Mapping[int, Spec]) -> None:
 
 def _check_variable(variable: Variable, spec: Spec) -> None:
     expected = spec if variable._shape is None else Spec(variable._spec.shape, spec.dtype)
-    _check(Spec.of(variable) == expected, f"variable {variable.name} has another shape or dtype")
+    _check(Spec.of(variable) == expected, f"variable {variable.name} has a wrong shape or dtype")
 
 
-def _unpacked_constants(data: list, tensors: Mapping[str, Any]) -> dict[int, Tensor]:
+def _load_constants(data: list, tensors: Mapping[str, Any]) -> dict[int, Tensor]:
     return {integer(n): tensor_of(tensors[name]) for n, name in data}
 
 
 def tensor_of(array: np.ndarray) -> Tensor:
-    """An array as a tensor holds it: a scalar without axes, unless it is a string."""
+    """Returns a tensor with the values of `array`. A scalar becomes a NumPy scalar."""
     return Tensor(array if array.dtype.kind == "O" else array[()])
 
 
 def _refuse(name: str, reason: str, *_: Any) -> Any:
     raise ValueError(
-        f"The gradient function of {name} is not in this saved model, as it could not be recorded "
-        f"when the model was saved ({reason})."
+        f"The gradient function of {name} is missing in this saved model, because it could not be "
+        f"traced when the model was saved ({reason})."
     )
 
 
-def _unpack_rules(tracer: Tracer, data: list, values: _Values, tensors: Mapping[str, Any]) -> None:
-    """Gives each `custom_gradient` its gradient function."""
-    ties = [i for i, entry in enumerate(tracer.steps) if type(entry) is CustomGradient]
-    for i, rule in zip(ties, data, strict=True):
-        tie = tracer.steps[i]
+def _load_rules(tracer: Tracer, data: list, values: _Values, tensors: Mapping[str, Any]) -> None:
+    """Loads the gradient function of each `custom_gradient`."""
+    customs = [i for i, step in enumerate(tracer.steps) if type(step) is CustomGradient]
+    for i, rule in zip(customs, data, strict=True):
+        custom = tracer.steps[i]
         if "missing" in rule:
-            refuse = functools.partial(_refuse, tie.name, str(rule["missing"]))
-            tracer.steps[i] = tie._replace(rule=refuse)
+            refuse = functools.partial(_refuse, custom.name, str(rule["missing"]))
+            tracer.steps[i] = custom._replace(rule=refuse)
         else:
-            tracer.rules[tie.outputs] = _unpacked_rule(tracer, tie, rule, values, tensors)
+            tracer.rules[custom.outputs] = _load_rule(tracer, custom, rule, values, tensors)
 
 
-def _unpacked_rule(
+def _load_rule(
     tracer: Tracer,
-    tie: CustomGradient,
+    custom: CustomGradient,
     data: Mapping,
     values: _Values,
     tensors: Mapping[str, Any],
 ) -> tuple[Tracer, int, list]:
-    """What `rule_of` recorded."""
+    """Returns a traced gradient function, as `traced_rule` does."""
     backward, inside = tracer.branched(), values.continued()
     first = integer(data["first"])
-    backward.constants = _unpacked_constants(data["constants"], tensors)
+    backward.constants = _load_constants(data["constants"], tensors)
     inside.make(n for n in backward.constants if n not in tracer.constants)
-    inside.make(range(first, first + len(tie.outputs)))
-    backward.steps = [_unpacked_entry(entry, inside) for entry in data["entries"]]
+    inside.make(range(first, first + len(custom.outputs)))
+    backward.steps = [_load_step(step, inside) for step in data["steps"]]
     results = [None if n is None else inside.use([n])[0] for n in data["results"]]
-    _check(len(results) == len(tie.sources), f"{tie.name} has another number of gradients")
+    _check(len(results) == len(custom.sources), f"{custom.name} has a wrong number of gradients")
     return backward, first, results
 
 
-def _unpacked_entry(data: Mapping, values: _Values) -> Any:
-    if "tie" in data:
+def _load_step(data: Mapping, values: _Values) -> Any:
+    if "custom gradient" in data:
         inputs, used = values.use(data["inputs"]), values.use(data["values"])
         outputs = values.make(data["outputs"])
-        _check(len(used) == len(outputs), "a gradient function has other outputs")
-        return CustomGradient(text(data["tie"]), _refuse, inputs, used, outputs)
+        _check(len(used) == len(outputs), "a custom gradient has a wrong number of outputs")
+        return CustomGradient(text(data["custom gradient"]), _refuse, inputs, used, outputs)
     if "guard" in data:
         (value,) = values.use([data["guard"]])
-        truth, key = boolean(data["truth"]), decoded(data["key"])
+        truth, key = boolean(data["truth"]), decode(data["key"])
         _check(type(key) in ((bool,) if truth else (bytes, tuple)), "a guard has no key")
         return Guard(value, truth, key, text(data["how"]), None)
     inputs = values.use(data["inputs"])
     if "host" in data:
-        host = HOST_BUILDERS[data["host"]](_known(text(data["function"])), decoded(data["given"]))
+        host = HOST_BUILDERS[data["host"]](
+            _registered(text(data["function"])), decode(data["arguments"])
+        )
         return Call(host, inputs, {}, values.make(data["outputs"]))
     primitive = PRIMITIVES.get(data["call"])
     if primitive is None:
         raise _unknown("an operation", data["call"])
-    attrs, outputs = decoded(data["attrs"]), values.make(data["outputs"])
+    attrs, outputs = decode(data["attrs"]), values.make(data["outputs"])
     _check_call(primitive, inputs, attrs, outputs)
     return Call(primitive, inputs, attrs, outputs)
 
 
 def _check_call(primitive: Primitive, inputs: tuple, attrs: Any, outputs: tuple) -> None:
-    """Checks that a kernel can be called so. The types of attributes are checked by its first call.
+    """Checks the arguments of a kernel. Its first call checks the types of attributes.
 
     See `LoadedFunction`.
     """
     if type(attrs) is not dict or not all(map(is_name, attrs)):
-        raise TypeError(f"{primitive.name} takes no {attrs!r}")
-    _check(bool(outputs) if primitive.outputs else len(outputs) == 1, "a call has other outputs")
+        raise TypeError(f"{primitive.name} does not accept {attrs!r}")
+    _check(
+        bool(outputs) if primitive.outputs else len(outputs) == 1,
+        "a call has a wrong number of outputs",
+    )
     signature = _signature(primitive.kernel)
     if signature is not None:
         signature.bind(np, *inputs, **attrs)
@@ -214,16 +219,16 @@ def _check_call(primitive: Primitive, inputs: tuple, attrs: Any, outputs: tuple)
 def _signature(kernel: Callable) -> inspect.Signature | None:
     try:
         return inspect.signature(kernel)
-    except (TypeError, ValueError):  # of a function that is not Python's
+    except (TypeError, ValueError):  # not a Python function
         return None
 
 
-def _known(name: str) -> Callable:
+def _registered(name: str) -> Callable:
     """Returns the registered function of this library that a description names."""
     home = name.rpartition(".")[0]
     if (
         name not in REGISTERED_FUNCTIONS
-        and _HOMES.fullmatch(home)
+        and _MODULES.fullmatch(home)
         and importlib.util.find_spec(home)
     ):
         importlib.import_module(home)
@@ -232,7 +237,7 @@ def _known(name: str) -> Callable:
     return REGISTERED_FUNCTIONS[name]
 
 
-_HOMES = re.compile(
+_MODULES = re.compile(
     r"retrograde\.(core|image|io|math|nn|ops|random|sparse|strings|toplevel)(\.\w+)?"
 )
 

@@ -1,4 +1,4 @@
-"""Python values as JSON can hold them, and back."""
+"""Encodes Python values as JSON, and decodes untrusted JSON."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST_AXES = 64  # NumPy's limit
 _MOST_ELEMENTS = 1 << 48
 
 
-def encoded(value: Any, what: str) -> Any:
-    """A Python value as JSON can hold it; `what` it belongs to, for the error if it cannot be."""
+def encode(value: Any, what: str) -> Any:
+    """Converts a Python value to JSON types. `what` names its owner in error messages."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -30,13 +30,13 @@ def encoded(value: Any, what: str) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, slice):
-        return {"slice": [encoded(part, what) for part in (value.start, value.stop, value.step)]}
+        return {"slice": [encode(part, what) for part in (value.start, value.stop, value.step)]}
     if isinstance(value, np.dtype):
         return {"numpy dtype": dtypes.of(value).name}
     if isinstance(value, dtypes.DType):
         return {"dtype": value.name}
     if isinstance(value, np.generic):
-        return {"number": encoded(value.item(), what), "dtype": dtypes.of(value.dtype).name}
+        return {"number": encode(value.item(), what), "dtype": dtypes.of(value.dtype).name}
     if isinstance(value, TensorSpec):
         shape = None if value.shape.rank is None else value.shape.as_list()
         return {"spec": [shape, value.dtype.name, value.name]}
@@ -44,11 +44,11 @@ def encoded(value: Any, what: str) -> Any:
         return {"variable": [value.place, value.shape, value.dtype, value.trainable]}
     if hasattr(value, "_fields") and type(value).__module__.startswith(_OPS):
         name = f"{type(value).__module__}.{type(value).__name__}"
-        return {"named tuple": [encoded(part, what) for part in value], "type": name}
+        return {"named tuple": [encode(part, what) for part in value], "type": name}
     if type(value) in (list, tuple):
-        return {type(value).__name__: [encoded(part, what) for part in value]}
+        return {type(value).__name__: [encode(part, what) for part in value]}
     if type(value) is dict:
-        pairs = [[encoded(k, what), encoded(v, what)] for k, v in value.items()]
+        pairs = [[encode(k, what), encode(v, what)] for k, v in value.items()]
         return {"dict": pairs}
     raise ValueError(
         f"{what} cannot be saved: it contains {shown(value)} of type {type(value).__name__!r}. "
@@ -56,11 +56,11 @@ def encoded(value: Any, what: str) -> Any:
     )
 
 
-def decoded(data: Any) -> Any:
-    """Returns the Python value that `encoded` wrote down. Damaged data raises an error."""
+def decode(data: Any) -> Any:
+    """Returns the Python value that was passed to `encode`. Damaged data raises an error."""
     if not isinstance(data, dict):
         if isinstance(data, (list, float)):
-            raise TypeError(f"expected an encoded value, found {shown(data)}")
+            raise TypeError(f"expected an encode value, found {shown(data)}")
         return data
     kind = next(iter(data), None)
     value: Any = data.get(kind)
@@ -72,13 +72,13 @@ def decoded(data: Any) -> Any:
         case "bytes":
             return bytes.fromhex(value)
         case "slice":
-            return slice(*map(decoded, value))
+            return slice(*map(decode, value))
         case "numpy dtype":
             return dtype_of(value)
         case "dtype":
             return dtypes.of(dtype_of(value))
         case "number":
-            return dtype_of(data["dtype"]).type(decoded(value))
+            return dtype_of(data["dtype"]).type(decode(value))
         case "spec":
             shape, dtype, name = value
             sizes = None if shape is None else [None if n is None else integer(n) for n in shape]
@@ -88,22 +88,22 @@ def decoded(data: Any) -> Any:
             dtype_of(dtype)
             return VariableSpec(integer(place), list(shape_of(shape)), dtype, boolean(trainable))
         case "list":
-            return [decoded(part) for part in value]
+            return [decode(part) for part in value]
         case "tuple":
-            return tuple([decoded(part) for part in value])
+            return tuple([decode(part) for part in value])
         case "named tuple":
-            return _named_tuple(text(data["type"]))(*map(decoded, value))
+            return _named_tuple(text(data["type"]))(*map(decode, value))
         case "dict":
-            return {decoded(k): decoded(v) for k, v in value}
+            return {decode(k): decode(v) for k, v in value}
     raise ValueError(f"A saved model contains an unknown value: {shown(kind)}.")
 
 
 def _named_tuple(name: str) -> type:
-    """A class of tuples that operations use for their attributes; no other class will do."""
+    """Returns a named tuple class of `ops`, which attributes may contain. Rejects others."""
     module, _, last = name.rpartition(".")
     found = getattr(sys.modules.get(module), last, None) if module.startswith(_OPS) else None
     if not (isinstance(found, type) and issubclass(found, tuple)):
-        raise ValueError(f"A saved model contains an unknown kind of attribute: {name!r}.")
+        raise ValueError(f"A saved model contains an attribute of an unknown type: {name!r}.")
     return found
 
 

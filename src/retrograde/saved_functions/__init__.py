@@ -1,0 +1,1 @@
+"""Functions in saved models: traces as plain data, and functions loaded from it."""

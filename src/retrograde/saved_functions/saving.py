@@ -1,0 +1,253 @@
+"""Converts the traces of functions to plain data for JSON, and tensors."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from retrograde.core.host_callbacks import HostCallback
+from retrograde.core.program import Call, CustomGradient, Guard, Write
+from retrograde.core.rules import Spec
+from retrograde.core.variable import Variable
+from retrograde.program.concrete_function import VariableSpec
+from retrograde.program.function import Function
+from retrograde.program.interpreter import traced_rule
+from retrograde.program.traces import Trace
+from retrograde.program.tracing import Tracer
+from retrograde.program.unknown_sizes import (
+    NoCommonForm,
+    SizedTrace,
+    traces_with_sizes,
+    unknown_axes,
+    with_sizes,
+)
+from retrograde.saved_functions.encoding import encode
+from retrograde.saved_functions.size_formulas import Sample, common_form
+from retrograde.values import dtypes, nest
+from retrograde.values.conversion import tensor_or_variable
+
+
+class FunctionWriter:
+    """Collects and names the variables and constants of the functions that are saved."""
+
+    def __init__(self, rules: bool = True) -> None:
+        """With `rules`, the gradient functions of `custom_gradient`s are saved as well."""
+        self.rules = rules
+        self.variables: list[Any] = []
+        self.tensors: dict[str, np.ndarray] = {}
+
+    def variable(self, variable: Any) -> int:
+        """Returns the place of a variable in the list of all variables."""
+        for place, known in enumerate(self.variables):
+            if known is variable:
+                return place
+        self.variables.append(variable)
+        return len(self.variables) - 1
+
+    def constant(self, array: Any) -> str:
+        """Adds a constant and returns its name."""
+        name = f"constant {len(self.tensors)}"
+        self.tensors[name] = np.asarray(array)
+        return name
+
+
+_NEVER_CALLED = "it was never called, so it has no traces."
+_DEPENDS_ON_SIZES = "its operations depend on the unknown sizes of its input_signature."
+
+
+def save_function(function: Function, writer: FunctionWriter) -> dict:
+    """Converts the traces of a function, and common forms for its unknown sizes."""
+    name = function._name
+    common_forms = [
+        _save_common_form(function, *arguments, writer) for arguments in function._unknown
+    ]
+    if function._input_signature is not None:
+        if unknown_axes(function._input_signature):
+            common_forms.append(_save_common_form(function, function._input_signature, {}, writer))
+        else:
+            function.get_concrete_function()
+    signatures = []
+    for traces in function._signatures.values():
+        if not traces.all:
+            continue
+        args, kwargs = _with_specs(traces.arguments, [])
+        what = f"The function {name}"
+        signatures.append(
+            {
+                "args": [encode(value, what) for value in args],
+                "kwargs": encode(kwargs, what),
+                "traces": [_save_trace(trace, writer, what) for trace in traces.all],
+            }
+        )
+    common_forms = [
+        data
+        for i, data in enumerate(common_forms)
+        if data is not None and data not in common_forms[:i]
+    ]
+    if not signatures and not common_forms:
+        raise ValueError(
+            f"The function {name} cannot be saved: "
+            + (_NEVER_CALLED if function._input_signature is None else _DEPENDS_ON_SIZES)
+            + " Call it, or get_concrete_function, with the shapes to save."
+        )
+    parameters = [
+        [p.name, p.kind.name, _default(p)]
+        for p in inspect.signature(function.python_function).parameters.values()
+    ]
+    signature = function._input_signature
+    return {
+        "name": name,
+        "parameters": parameters,
+        "signatures": signatures,
+        "common forms": common_forms,
+        "input signature": None if signature is None else encode(signature, name),
+    }
+
+
+class _TemporaryWriter(FunctionWriter):
+    """Collects constants that are not saved as they are."""
+
+    def __init__(self, writer: FunctionWriter) -> None:
+        super().__init__(writer.rules)
+        self.variables = writer.variables
+
+
+def _save_common_form(
+    function: Function, args: tuple, kwargs: dict, writer: FunctionWriter
+) -> dict | None:
+    """Returns a common form of the function for all unknown sizes, or `None` if it has none."""
+    what = f"The function {function._name}"
+    arguments = (args, kwargs)
+
+    def record(sizes: tuple) -> SizedTrace:
+        given, named = with_sizes(arguments, sizes)
+        fresh = Function(function.python_function, function._name)
+        return SizedTrace(sizes, fresh._recorded(given, named))
+
+    def sample(recorded: SizedTrace) -> Sample:
+        temporary = _TemporaryWriter(writer)
+        return Sample(
+            recorded.sizes, _save_trace(recorded.trace, temporary, what), temporary.tensors
+        )
+
+    try:
+        count = len(unknown_axes(arguments))
+        recorded, tied = traces_with_sizes(function.python_function, count, record)
+        samples = [sample(one) for one in recorded]
+        form = common_form(samples, tied)
+    except NoCommonForm:
+        return None
+    for name, description in form["constants"].items():
+        if description is None:
+            form["constants"][name] = writer.constant(samples[0].constants[name])
+    return {"args": encode(list(args), what), "kwargs": encode(kwargs, what), **form}
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    if parameter.default is parameter.empty:
+        return None
+    return [encode(parameter.default, f"The default of {parameter.name}")]
+
+
+def _save_trace(trace: Trace, writer: FunctionWriter, what: str) -> dict:
+    tracer, program = trace._tracer, trace.executable.program
+    if trace.results.has_composites():
+        raise ValueError(f"{what} cannot be saved: it returns sparse or ragged tensors.")
+    steps, constants, results = program.steps, program.constants, program.results
+    customs = any(type(step) is CustomGradient for step in tracer.steps)
+    if customs and writer.rules:  # the rules may read any value of the trace
+        steps = [step for step in tracer.steps if type(step) is not Write]
+        constants = {n: x._array for n, x in tracer.constants.items()}
+        results = trace.results.numbers
+    used = {*program.arguments, *results, *program.writes.values()}.union(*map(_numbers, steps))
+    rules = [_save_rule(tracer, e, writer, what) for e in steps if type(e) is CustomGradient]
+    used |= {n for rule in rules for n in rule["used"]} & constants.keys()
+    return {
+        "steps": [_save_step(step, what) for step in steps],
+        "rules": rules,
+        "specs": [[n, list(tracer.specs[n].shape), _name(tracer.specs[n])] for n in sorted(used)],
+        "constants": [[n, writer.constant(constants[n])] for n in constants if n in used],
+        "inputs": tracer.count,
+        "variable arguments": tracer.variable_argument_count,
+        "variables": [
+            writer.variable(v) for v in tracer.variables[tracer.variable_argument_count :]
+        ],
+        "first values": tracer.first_values,
+        "writes": list(program.writes.items()),
+        "results": results,
+        "structure": encode(trace.results.template(), what),
+    }
+
+
+def _numbers(step: Any) -> tuple[int, ...]:
+    """Returns the numbers of the inputs and outputs of a step."""
+    return *step.inputs, *step.outputs
+
+
+def _save_rule(tracer: Tracer, custom: CustomGradient, writer: FunctionWriter, what: str) -> dict:
+    """Converts the traced gradient function of a `custom_gradient`, or says why it is missing."""
+    try:
+        backward, first, results = traced_rule(tracer, custom)
+        if not all(type(step) is Call for step in backward.steps):
+            raise ValueError("it reads values, or contains another custom gradient")
+        steps = [_save_step(step, what) for step in backward.steps]
+    except Exception as error:
+        return {"missing": f"{type(error).__name__}: {error}", "used": []}
+    used = {n for n in results if n is not None}.union(*map(_numbers, backward.steps))
+    constants = backward.constants.items()
+    return {
+        "steps": steps,
+        "first": first,
+        "results": results,
+        "constants": [[n, writer.constant(x._array)] for n, x in constants if n in used],
+        "used": sorted(used),
+    }
+
+
+def _name(spec: Spec) -> str:
+    return dtypes.of(spec.dtype).name
+
+
+def _save_step(step: Any, what: str) -> dict:
+    if type(step) is Guard:
+        key = encode(step.key, what)
+        return {"guard": step.value, "truth": step.truth, "key": key, "how": step.how}
+    if type(step) is CustomGradient:
+        parts = {"inputs": step.sources, "values": step.values, "outputs": step.outputs}
+        return {"custom gradient": step.name, **parts}
+    description = step.primitive.description if type(step) is Call and _is_host(step) else None
+    if description is not None:
+        return {
+            "host": description.builder,
+            "function": description.function,
+            "arguments": encode(description.values, what),
+            "inputs": step.inputs,
+            "outputs": step.outputs,
+        }
+    if type(step) is not Call or _is_host(step):
+        name = step.primitive.name if type(step) is Call else "a variable that host code changes"
+        raise ValueError(f"{what} cannot be saved: it calls Python code ({name}).")
+    return {
+        "call": step.primitive.name,
+        "inputs": step.inputs,
+        "attrs": encode(dict(step.attrs), what),
+        "outputs": step.outputs,
+    }
+
+
+def _is_host(call: Call) -> bool:
+    return type(call.primitive) is HostCallback
+
+
+def _with_specs(value: Any, found: list[Variable]) -> Any:
+    """Replaces the variables in `value` by specs, and collects them in `found`."""
+    held = tensor_or_variable(value)
+    if isinstance(held, Variable):
+        place = next((i for i, v in enumerate(found) if v is held), len(found))
+        found += [held] if place == len(found) else []
+        return VariableSpec(place, list(held._spec.shape), held.dtype.name, held.trainable)
+    if nest.is_nested(value):
+        return nest.rebuild(value, [_with_specs(child, found) for child in nest.children(value)])
+    return value
