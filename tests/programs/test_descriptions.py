@@ -1,7 +1,7 @@
-"""What five descriptions of `tf.GradientTape` ask for: their patterns and directives, one by one.
+"""The patterns and directives of five descriptions of `tf.GradientTape`.
 
-The patterns are run word for word, as programs that import `tensorflow`; what they leave out, such
-as a model or its data, is filled in around them.
+The patterns are run verbatim, as programs that import `tensorflow`. Names that they do not define,
+such as a model or its data, are provided.
 """
 
 import gc
@@ -27,8 +27,8 @@ def model(tf):
 
 
 @pytest.fixture
-def blanks(tf, model):
-    """What the patterns leave out: data, a model, losses."""
+def provided(tf, model):
+    """Returns the names that the patterns do not define: data, a model, losses."""
     random = np.random.default_rng(1)
     inputs = tf.constant(random.normal(size=(8, 4)).astype(np.float32))
     targets = tf.constant(random.normal(size=(8, 3)).astype(np.float32))
@@ -49,9 +49,9 @@ def blanks(tf, model):
     }
 
 
-def run(pattern, blanks=None, **more):
-    """Runs a pattern; returns all names that it leaves behind."""
-    names = {**(blanks or {}), **more}
+def run(pattern, provided=None, **more):
+    """Runs a pattern and returns its global names."""
+    names = {**(provided or {}), **more}
     exec(textwrap.dedent(pattern), names)
     return names
 
@@ -60,7 +60,7 @@ def run(pattern, blanks=None, **more):
 
 
 class TestFirstDescription:
-    def test_pattern_basic_gradient_calculation(self, blanks):
+    def test_pattern_basic_gradient_calculation(self, provided):
         names = run(
             """\
             x = tf.constant(3.0)
@@ -69,13 +69,13 @@ class TestFirstDescription:
                 y = x * x
             dy_dx = tape.gradient(y, x)
             """,
-            blanks,
+            provided,
         )
 
         assert float(names["dy_dx"]) == 6.0
 
-    def test_pattern_training_a_neural_network(self, blanks):
-        filled = """\
+    def test_pattern_training_a_neural_network(self, provided):
+        pattern = """\
             model = tf.keras.models.Sequential([...])
             optimizer = tf.keras.optimizers.SGD()
             with tf.GradientTape() as tape:
@@ -84,20 +84,20 @@ class TestFirstDescription:
             gradients = tape.gradient(loss, model.trainable_variables)
             optimizer.apply_gradients(zip(gradients, model.trainable_variables))
             """.replace("[...]", "[tf.keras.layers.Dense(5, 'tanh'), tf.keras.layers.Dense(3)]")
-        names = run(filled, blanks)
+        names = run(pattern, provided)
 
         assert len(names["gradients"]) == 4
         after = names["compute_loss"](names["model"](names["inputs"]), names["targets"])
         assert float(after) < float(names["loss"])
 
-    def test_pattern_custom_training_loop(self, tf, blanks):
-        whole = tf.data.Dataset.from_tensor_slices((blanks["inputs"], blanks["targets"]))
+    def test_pattern_custom_training_loop(self, tf, provided):
+        whole = tf.data.Dataset.from_tensor_slices((provided["inputs"], provided["targets"]))
         more = {
             "num_epochs": 20,
             "dataset": whole.batch(4),
             "optimizer": tf.keras.optimizers.Adam(0.05),
         }
-        before = blanks["loss_fn"](blanks["targets"], blanks["model"](blanks["inputs"]))
+        before = provided["loss_fn"](provided["targets"], provided["model"](provided["inputs"]))
         names = run(
             """\
             for epoch in range(num_epochs):
@@ -108,15 +108,15 @@ class TestFirstDescription:
                     gradients = tape.gradient(loss, model.trainable_variables)
                     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
             """,
-            blanks,
+            provided,
             **more,
         )
 
-        after = blanks["loss_fn"](blanks["targets"], names["model"](blanks["inputs"]))
+        after = provided["loss_fn"](provided["targets"], names["model"](provided["inputs"]))
         assert float(after) < 0.8 * float(before)
         assert int(more["optimizer"].iterations) == 40
 
-    def test_pattern_higher_order_gradients(self, blanks):
+    def test_pattern_higher_order_gradients(self, provided):
         names = run(
             """\
             x = tf.Variable(1.0)
@@ -126,29 +126,29 @@ class TestFirstDescription:
                 dy_dx = tape2.gradient(y, x)
             d2y_dx2 = tape1.gradient(dy_dx, x)
             """,
-            blanks,
+            provided,
         )
 
         assert (float(names["dy_dx"]), float(names["d2y_dx2"])) == (2.0, 2.0)
 
     def test_directive_resource_management(self, tf):
-        """`del` of a persistent tape lets go at once of what it held."""
+        """`del` of a persistent tape frees its memory at once."""
         x = tf.constant(np.ones(1000))
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(x)
             squares = x * x
             y = tf.reduce_sum(tf.sqrt(squares))
         tape.gradient(y, x)
-        held = weakref.ref(squares)
+        reference = weakref.ref(squares)
         gc.disable()
         try:
             del squares, tape
-            assert held() is None
+            assert reference() is None
         finally:
             gc.enable()
 
     def test_directive_use_proper_scope(self, tf):
-        """`with` ends the recording, even by an exception."""
+        """`with` ends the recording, even after an exception."""
         x = tf.Variable(2.0)
         tape = tf.GradientTape()
         with pytest.raises(ZeroDivisionError), tape:
@@ -198,9 +198,9 @@ class TestFirstDescription:
 
         assert [float(gradient(tf.constant(value))) for value in (1.0, 2.0)] == [3.0, 12.0]
 
-    def test_alternative_compile_and_fit(self, blanks, model):
+    def test_alternative_compile_and_fit(self, provided, model):
         model.compile(optimizer="sgd", loss="mse")
-        history = model.fit(blanks["inputs"], blanks["targets"], epochs=5, verbose=0).history
+        history = model.fit(provided["inputs"], provided["targets"], epochs=5, verbose=0).history
 
         assert history["loss"][-1] < history["loss"][0]
 
@@ -238,8 +238,8 @@ class TestSecondDescription:
         assert names["tf"] is tf
         assert capsys.readouterr().out == "tf.Tensor(6.0, shape=(), dtype=float32)\n"
 
-    def test_pattern_use_gradient_tape_for_implementing_custom_training_loops(self, blanks):
-        before = [v.numpy() for v in blanks["model"].trainable_variables]
+    def test_pattern_use_gradient_tape_for_implementing_custom_training_loops(self, provided):
+        before = [v.numpy() for v in provided["model"].trainable_variables]
         names = run(
             """\
             optimizer = tf.optimizers.SGD(learning_rate=0.01)
@@ -249,18 +249,18 @@ class TestSecondDescription:
             gradients = tape.gradient(loss, model.trainable_variables)
             optimizer.apply_gradients(zip(gradients, model.trainable_variables))
             """,
-            blanks,
+            provided,
         )
 
         for v, old, g in zip(
-            blanks["model"].trainable_variables, before, names["gradients"], strict=True
+            provided["model"].trainable_variables, before, names["gradients"], strict=True
         ):
             np.testing.assert_allclose(v.numpy(), old - 0.01 * g.numpy(), rtol=1e-6)
 
     def test_directive_use_the_tape_in_a_context(self, tf):
         x = tf.Variable(2.0)
         tape = tf.GradientTape()
-        y = x * x  # nothing records this
+        y = x * x  # not recorded
 
         assert tape.gradient(y, x) is None
 
@@ -272,7 +272,7 @@ class TestSecondDescription:
 
         assert [float(tape.gradient(t, x)) for t in (z, y, z)] == [32.0, 4.0, 32.0]
 
-    def test_directive_watch_what_is_not_watched_by_itself(self, tf):
+    def test_directive_watch_variables_that_are_not_trainable(self, tf):
         fixed = tf.Variable(3.0, trainable=False)
         with tf.GradientTape() as tape:
             y = fixed * fixed
@@ -283,22 +283,22 @@ class TestSecondDescription:
         assert float(tape.gradient(y, fixed)) == 6.0
 
     def test_directive_release_resources_by_leaving_the_context(self, tf):
-        """After the block nothing is recorded, and after `gradient` nothing is held."""
+        """After the block nothing is recorded, and `gradient` frees the memory."""
         x = tf.Variable(np.ones(3))
         with tf.GradientTape() as tape:
             squares = x * x
             y = tf.reduce_sum(tf.exp(squares))
         later = y * y
-        held = weakref.ref(squares)
+        reference = weakref.ref(squares)
         del squares
         tape.gradient(y, x)
 
-        assert held() is None
+        assert reference() is None
         with tf.GradientTape() as tape:
             pass
         assert tape.gradient(later, x) is None
 
-    def test_directive_what_cannot_be_differentiated_contributes_nothing(self, tf):
+    def test_directive_nondifferentiable_operations_contribute_no_gradient(self, tf):
         x = tf.Variable(2.5)
         with tf.GradientTape(persistent=True) as tape:
             rounded = tf.cast(tf.argmax(tf.stack([x, 0.0])), tf.float32)
@@ -344,13 +344,13 @@ class TestThirdDescription:
 
         assert float(tape.gradient(y, x)) == 1.0
 
-    def test_directive_use_call_and_not_predict(self, tf, blanks, model):
+    def test_directive_use_call_and_not_predict(self, tf, provided, model):
         with tf.GradientTape() as tape:
-            predictions = model.predict(blanks["inputs"], verbose=0)
-            loss = blanks["loss_fn"](predictions, blanks["targets"])
+            predictions = model.predict(provided["inputs"], verbose=0)
+            loss = provided["loss_fn"](predictions, provided["targets"])
         assert all(g is None for g in tape.gradient(loss, model.trainable_variables))
         with tf.GradientTape() as tape:
-            loss = blanks["loss_fn"](model(blanks["inputs"]), blanks["targets"])
+            loss = provided["loss_fn"](model(provided["inputs"]), provided["targets"])
         assert all(g is not None for g in tape.gradient(loss, model.trainable_variables))
 
     def test_directive_nested_tapes_for_higher_order(self, tf):
@@ -362,11 +362,11 @@ class TestThirdDescription:
 
         assert [float(d1), float(d2), float(third.gradient(d2, x))] == [32.0, 48.0, 48.0]
 
-    def test_directive_transform_gradients_before_they_are_applied(self, tf, blanks, model):
+    def test_directive_transform_gradients_before_they_are_applied(self, tf, provided, model):
         optimizer = tf.keras.optimizers.SGD(learning_rate=1.0)
         variables = model.trainable_variables
         with tf.GradientTape() as tape:
-            loss = 100.0 * blanks["loss_fn"](model(blanks["inputs"]), blanks["targets"])
+            loss = 100.0 * provided["loss_fn"](model(provided["inputs"]), provided["targets"])
         gradients = tape.gradient(loss, variables)
         clipped, norm = tf.clip_by_global_norm(gradients, 1.0)
         bounded = [tf.clip_by_value(g, -0.01, 0.01) for g in clipped]
@@ -388,15 +388,13 @@ class TestThirdDescription:
             [tape.gradient(y, x), tape.gradient(z, x)], [6.0, np.cos(3.0)], rtol=1e-6
         )
 
-    def test_pattern_jacobian_of_the_output_by_the_weights_in_certain_epochs(
-        self, tf, blanks, model
-    ):
+    def test_pattern_jacobian_of_the_output_with_respect_to_the_weights(self, tf, provided, model):
         optimizer = tf.keras.optimizers.SGD(0.1)
         jacobians = {}
         for epoch in range(4):
             with tf.GradientTape(persistent=True) as tape:
-                outputs = model(blanks["inputs"])
-                loss = blanks["loss_fn"](outputs, blanks["targets"])
+                outputs = model(provided["inputs"])
+                loss = provided["loss_fn"](outputs, provided["targets"])
             if epoch % 2 == 0:
                 jacobians[epoch] = tape.jacobian(outputs, model.trainable_variables)
             gradients = tape.gradient(loss, model.trainable_variables)
@@ -405,13 +403,13 @@ class TestThirdDescription:
         assert sorted(jacobians) == [0, 2]
         kernel, bias = jacobians[2]
         assert tuple(kernel.shape) == (8, 3, 4, 3)
-        inputs = blanks["inputs"].numpy()
+        inputs = provided["inputs"].numpy()
         np.testing.assert_allclose(
             kernel, np.einsum("bi,oj->boij", inputs, np.eye(3)), rtol=1e-6, atol=1e-7
         )
         np.testing.assert_allclose(bias, np.broadcast_to(np.eye(3), (8, 3, 3)), atol=1e-7)
 
-    def test_pattern_custom_training_step(self, tf, blanks):
+    def test_pattern_custom_training_step(self, tf, provided):
         class Model(tf.keras.Model):
             def __init__(self):
                 super().__init__()
@@ -432,7 +430,7 @@ class TestThirdDescription:
 
         model = Model()
         model.compile(optimizer=tf.keras.optimizers.Adam(0.05), loss="mse")
-        history = model.fit(blanks["inputs"], blanks["targets"], epochs=10, verbose=0).history
+        history = model.fit(provided["inputs"], provided["targets"], epochs=10, verbose=0).history
 
         assert history["error"][-1] < 0.9 * history["error"][0]
 
@@ -483,7 +481,7 @@ class TestFourthDescription:
 
         np.testing.assert_allclose(v.numpy(), [2.7, 3.6], rtol=1e-6)
 
-    def test_pattern_training_multiple_models(self, tf, blanks):
+    def test_pattern_training_multiple_models(self, tf, provided):
         first = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(5, "tanh")])
         second = tf.keras.Sequential([tf.keras.Input((5,)), tf.keras.layers.Dense(3)])
         variables = first.trainable_variables + second.trainable_variables
@@ -491,7 +489,7 @@ class TestFourthDescription:
         losses = []
         for _ in range(15):
             with tf.GradientTape() as tape:
-                loss = blanks["loss_fn"](second(first(blanks["inputs"])), blanks["targets"])
+                loss = provided["loss_fn"](second(first(provided["inputs"])), provided["targets"])
             gradients = tape.gradient(loss, variables)
             optimizer.apply_gradients(zip(gradients, variables, strict=True))
             losses.append(float(loss))
@@ -509,7 +507,7 @@ class TestFourthDescription:
         for g, v in zip(gradients, variables, strict=True):
             np.testing.assert_array_equal(g, 2 * v.numpy())
 
-    def test_concept_no_function_is_needed_and_one_may_be_there(self, tf):
+    def test_concept_tapes_work_with_and_without_a_function(self, tf):
         x = tf.Variable(3.0)
 
         def gradient():
@@ -551,15 +549,15 @@ class TestFifthDescription:
         assert tuple(jacobian.shape) == (2, 2, 2)
         np.testing.assert_array_equal(jacobian, [[[1, 1], [0, 0]], [[0, 0], [1, 1]]])
 
-    def test_functionality_lists_of_variables_of_different_shapes(self, tf, blanks, model):
+    def test_functionality_lists_of_variables_of_different_shapes(self, tf, provided, model):
         with tf.GradientTape() as tape:
-            loss = blanks["loss_fn"](model(blanks["inputs"]), blanks["targets"])
+            loss = provided["loss_fn"](model(provided["inputs"]), provided["targets"])
         gradients = tape.gradient(loss, model.trainable_variables)
 
         shapes = [tuple(v.shape) for v in model.trainable_variables]
         assert [tuple(g.shape) for g in gradients] == shapes == [(4, 3), (3,)]
 
-    def test_functionality_resources_are_released_by_gradient(self, tf):
+    def test_functionality_gradient_frees_the_tape(self, tf):
         x = tf.Variable(2.0)
         with tf.GradientTape() as tape:
             y = x * x

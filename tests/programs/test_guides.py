@@ -1,8 +1,8 @@
-"""What TensorFlow's published guides teach, in programs of our own: all of it is here.
+"""Programs on the topics of TensorFlow's published guides give the same results as in TensorFlow.
 
-The programs are run cell by cell with retrograde in the place of TensorFlow, and everything they
-note is compared with what TensorFlow 2.21 noted. `python parity/run.py --programs --record` asks it
-again.
+The programs import `tensorflow`, which is replaced by retrograde. All values that they record are
+compared with those recorded with TensorFlow 2.21. `python parity/run.py --programs --record` runs
+them with TensorFlow again.
 """
 
 import importlib
@@ -23,7 +23,7 @@ SOURCE = {"PYTHONPATH": str(ROOT / "src")}
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Runs a program in this process; returns what it noted."""
+    """Returns a function that runs a program in this process and returns its notes."""
     file = tmp_path / "notes.json"
 
     def run(name):
@@ -35,24 +35,24 @@ def run(tmp_path, monkeypatch):
             with retrograde_as_tensorflow():
                 runpy.run_path(path, run_name="__main__")
         finally:
-            sys.modules.pop("noting", None)
+            sys.modules.pop("notes", None)
         return json.loads(file.read_text())
 
     return run
 
 
-def test_all_guides_were_run_by_tensorflow():
+def test_all_guides_have_recorded_answers():
     assert sorted(ANSWERS) == GUIDES.names()
 
 
 @pytest.mark.parametrize("name", sorted(ANSWERS))
-def test_a_guide_comes_to_what_tensorflow_comes_to(name, run):
+def test_a_guide_gives_the_same_results_as_in_tensorflow(name, run):
     outcome = compared(ANSWERS[name], run(name), GUIDES.tolerance)
 
     assert outcome.wrong == []
 
 
-def test_a_guide_runs_by_the_command(tmp_path):
+def test_a_guide_runs_with_retrograde_run(tmp_path):
     command = [sys.executable, "-m", "retrograde", "run"]
 
     found = found_by(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
@@ -61,7 +61,7 @@ def test_a_guide_runs_by_the_command(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(ANSWERS))
-def test_a_guide_has_cells_and_every_name_in_it_is_here(name):
+def test_a_guide_has_cells_and_uses_only_supported_names(name):
     path = GUIDES.folder / f"{name}.py"
     text = path.read_text()
 

@@ -1,9 +1,9 @@
-"""Training loops: by hand, then the same by Keras."""
+"""Training loops: written by hand, then with Keras."""
 
-# %% What everything below needs
+# %% Setup
 import numpy as np
 import tensorflow as tf
-from noting import note, save_notes
+from notes import note, save_notes
 
 # %% Data: a line with noise
 random = np.random.default_rng(12)
@@ -16,10 +16,10 @@ note(data=[tf.reduce_mean(x), tf.reduce_mean(y)])
 
 # %% A model
 class Line(tf.Module):
-    """Two numbers."""
+    """A line with a trainable slope and offset."""
 
-    def __init__(self, **more):
-        super().__init__(**more)
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
         self.slope = tf.Variable(5.0)
         self.offset = tf.Variable(0.0)
 
@@ -32,17 +32,17 @@ assert model(3.0).numpy() == 15.0
 note(variables=len(model.variables))
 
 
-# %% A loss, a step, a loop
-def loss_of(expected, found):
-    return tf.reduce_mean(tf.square(expected - found))
+# %% A loss, a training step, a training loop
+def mean_squared_error(targets, predictions):
+    return tf.reduce_mean(tf.square(targets - predictions))
 
 
 def train(model, x, y, rate):
     with tf.GradientTape() as tape:
-        loss = loss_of(y, model(x))
-    by_slope, by_offset = tape.gradient(loss, [model.slope, model.offset])
-    model.slope.assign_sub(rate * by_slope)
-    model.offset.assign_sub(rate * by_offset)
+        loss = mean_squared_error(y, model(x))
+    slope_grad, offset_grad = tape.gradient(loss, [model.slope, model.offset])
+    model.slope.assign_sub(rate * slope_grad)
+    model.offset.assign_sub(rate * offset_grad)
 
 
 def report(model, loss):
@@ -54,37 +54,37 @@ for epoch in range(10):
     train(model, x, y, rate=0.1)
     slopes.append(model.slope.numpy())
     offsets.append(model.offset.numpy())
-    lines.append(report(model, loss_of(y, model(x))))
+    lines.append(report(model, mean_squared_error(y, model(x))))
 note(slopes=slopes, offsets=offsets, last_report=lines[-1])
 
-# %% The same by batches, in a function
+# %% The same with batches, in a tf.function
 batches = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(201, seed=1).batch(32)
 note(batches=batches.cardinality(), first_shape=next(iter(batches))[0].shape)
 ordered = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
-by_function = Line()
+traced_model = Line()
 
 
 @tf.function
 def step(features, labels):
     with tf.GradientTape() as tape:
-        loss = loss_of(labels, by_function(features))
+        loss = mean_squared_error(labels, traced_model(features))
     for variable, g in zip(
-        by_function.trainable_variables, tape.gradient(loss, by_function.trainable_variables)
+        traced_model.trainable_variables, tape.gradient(loss, traced_model.trainable_variables)
     ):
         variable.assign_sub(0.02 * g)
     return loss
 
 
 losses = [step(features, labels) for _ in range(3) for features, labels in ordered]
-note(batch_losses=losses, batch_line=list(by_function.trainable_variables))
+note(batch_losses=losses, batch_line=list(traced_model.trainable_variables))
 
 
-# %% By Keras: the loop of one's own on a Keras model, then fit
+# %% A Keras model, first with the custom loop, then with fit
 class KerasLine(tf.keras.Model):
-    """The same two numbers."""
+    """The same line as a Keras model."""
 
-    def __init__(self, **more):
-        super().__init__(**more)
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
         self.slope = self.add_weight(shape=(), initializer=tf.keras.initializers.Constant(5.0))
         self.offset = self.add_weight(shape=(), initializer="zeros")
 

@@ -1,12 +1,12 @@
-"""Checkpoints: stopping and going on, restoring parts, and parts that are made later."""
+"""Checkpoints: resuming training, partial restoration and deferred restoration."""
 
-# %% What everything below needs
+# %% Setup
 import pathlib
 import tempfile
 
 import numpy as np
 import tensorflow as tf
-from noting import note, refused, save_notes
+from notes import expect_error, note, save_notes
 
 folder = pathlib.Path(tempfile.mkdtemp())
 
@@ -22,24 +22,24 @@ class Net(tf.keras.Model):
         return self.l1(x)
 
 
-def started():
-    """A net with weights that are the same in every run."""
+def make_net():
+    """Creates a net with the same weights in every run."""
     net = Net()
     net(tf.zeros([1, 1]))
     net.l1.set_weights([np.linspace(-0.5, 0.5, 5)[None], np.zeros(5)])
     return net
 
 
-# %% Weights alone
-net = started()
+# %% Weights only
+net = make_net()
 net.save_weights(str(folder / "easy.weights.h5"))
-other = started()
+other = make_net()
 other.l1.set_weights([np.zeros([1, 5]), np.ones(5)])
 other.load_weights(str(folder / "easy.weights.h5"))
-note(weights_alone=other.l1.get_weights())
+note(weights_only=other.l1.get_weights())
 
 
-# %% Data and a step of training
+# %% Data and a training step
 def toy_data():
     inputs = tf.range(10.0)[:, None]
     labels = inputs * 5.0 + tf.range(5.0)[None, :]
@@ -55,9 +55,9 @@ def train_step(net, example, optimizer):
     return loss
 
 
-def everything():
-    """What training needs, with a checkpoint and its manager."""
-    net, optimizer = started(), tf.keras.optimizers.Adam(0.1)
+def make_training_state():
+    """Creates all objects for training, with a checkpoint and its manager."""
+    net, optimizer = make_net(), tf.keras.optimizers.Adam(0.1)
     iterator = iter(toy_data())
     checkpoint = tf.train.Checkpoint(
         step=tf.Variable(1), optimizer=optimizer, net=net, iterator=iterator
@@ -67,9 +67,9 @@ def everything():
 
 
 def train(steps):
-    net, optimizer, iterator, checkpoint, manager = everything()
+    net, optimizer, iterator, checkpoint, manager = make_training_state()
     checkpoint.restore(manager.latest_checkpoint)
-    came_from = manager.latest_checkpoint and pathlib.Path(manager.latest_checkpoint).name
+    restored_from = manager.latest_checkpoint and pathlib.Path(manager.latest_checkpoint).name
     losses = []
     for _ in range(steps):
         losses.append(train_step(net, next(iterator), optimizer))
@@ -77,33 +77,33 @@ def train(steps):
         if int(checkpoint.step) % 5 == 0:
             manager.save()
     kept = [pathlib.Path(path).name for path in manager.checkpoints]
-    return {"from": came_from, "losses": losses, "step": checkpoint.step, "kept": kept}
+    return {"from": restored_from, "losses": losses, "step": checkpoint.step, "kept": kept}
 
 
-# %% Training that stops, and goes on where it was
-note(first_part=train(14), second_part=train(10))
+# %% Training that stops and resumes
+note(first_run=train(14), second_run=train(10))
 note(latest=pathlib.Path(tf.train.latest_checkpoint(str(folder / "run"))).name)
 
-# %% A part alone: the path to it is enough
+# %% Partial restoration: objects are matched by their path
 bias = tf.Variable(tf.zeros([5]))
 layer = tf.train.Checkpoint(bias=bias)
 root = tf.train.Checkpoint(net=tf.train.Checkpoint(l1=layer))
 status = root.restore(tf.train.latest_checkpoint(str(folder / "run")))
 status.assert_existing_objects_matched()
-note(bias_alone=bias)
-with refused("not_all_is_used", AssertionError):
+note(partial_restore=bias)
+with expect_error("not_consumed", AssertionError):
     status.assert_consumed()
 
-# %% A part that is made later gets its value when it is there
+# %% Deferred restoration: a variable is restored when it is attached
 kernel = tf.Variable(tf.zeros([1, 5]))
 before = kernel.numpy()
 layer.kernel = kernel
-note(before_it_is_attached=before, after_it_is_attached=kernel)
+note(before_attachment=before, after_attachment=kernel)
 
 
-# %% A module that makes its variables in its first call
+# %% A module that creates its variables in its first call
 class Late(tf.Module):
-    """Looks at its first input."""
+    """Takes its size from the first input."""
 
     def __init__(self):
         super().__init__()
@@ -121,9 +121,9 @@ early.scale.assign([2.0, 3.0, 4.0])
 written = tf.train.Checkpoint(part=early).save(str(folder / "late"))
 waiting = tf.train.Checkpoint(part=late)
 waiting.restore(written)
-note(late_answer=late(tf.ones([1, 3])))
+note(deferred_output=late(tf.ones([1, 3])))
 
-# %% What is in a checkpoint
+# %% Inspecting a checkpoint
 path = tf.train.latest_checkpoint(str(folder / "run"))
 listed = dict(tf.train.list_variables(path))
 reader = tf.train.load_checkpoint(path)
@@ -136,7 +136,7 @@ note(
     read_value=reader.get_tensor(steps[0]),
     read_has=reader.has_tensor(steps[0]),
     read_shape=shapes[steps[0]],
-    the_same_names=sorted(shapes) == sorted(listed),
+    same_names=sorted(shapes) == sorted(listed),
 )
 
 # %% Lists and dictionaries
@@ -156,7 +156,7 @@ back.listed = []
 back.listed.append(first)
 note(second=second, first=first, file=pathlib.Path(saved).name)
 
-# %% Attributes, as many as one likes; written without a number
+# %% Arbitrary attributes; `write` adds no number to the path
 plain = tf.train.Checkpoint(a=tf.Variable([1.0, 2.0]), b=tf.Module())
 plain.b.inside = tf.Variable(3)
 written = plain.write(str(folder / "plain"))
@@ -165,25 +165,25 @@ plain.b.inside.assign(0)
 plain.read(written).assert_consumed()
 note(a=plain.a, inside=plain.b.inside)
 
-# %% Nothing to restore, and a file that is not there
+# %% Restoring None, and restoring a missing file
 fresh = tf.train.Checkpoint(a=tf.Variable(1.0))
 fresh.restore(None)
-note(nothing=tf.train.latest_checkpoint(str(folder / "nowhere")), fresh=fresh.a)
-with refused("no_such_file", tf.errors.NotFoundError, OSError):
+note(no_checkpoint=tf.train.latest_checkpoint(str(folder / "nowhere")), fresh=fresh.a)
+with expect_error("missing_file", tf.errors.NotFoundError, OSError):
     fresh.restore(str(folder / "nothing-1"))
 
-# %% A manager that counts by a step, and restores or starts
+# %% A manager with a step counter and a checkpoint interval
 step = tf.Variable(0, dtype=tf.int64)
 counted = tf.train.Checkpoint(step=step)
 manager = tf.train.CheckpointManager(
     counted, str(folder / "counted"), max_to_keep=2, step_counter=step, checkpoint_interval=2
 )
-note(starts=manager.restore_or_initialize())
+note(initial_restore=manager.restore_or_initialize())
 names = []
 for _ in range(5):
     step.assign_add(1)
     name = manager.save(check_interval=True)
     names.append(name and pathlib.Path(name).name)
-note(saved_every_second=names)
+note(saved_names=names)
 
 save_notes()

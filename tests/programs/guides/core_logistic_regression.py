@@ -1,16 +1,16 @@
-"""The Core API: logistic regression, with its curves, its accuracy, and an export."""
+"""The Core API: logistic regression with accuracy, a confusion matrix and export."""
 
-# %% What everything below needs
+# %% Setup
 import pathlib
 import tempfile
 
 import numpy as np
 import tensorflow as tf
-from noting import note, save_notes
+from notes import note, save_notes
 
 folder = pathlib.Path(tempfile.mkdtemp())
 
-# %% Data: two kinds of cells by what was measured of them
+# %% Data: two kinds of cells with eight measurements each
 random = np.random.default_rng(5)
 kind = random.integers(0, 2, 300).astype(np.float32)
 cells = random.normal(size=(300, 8)) * np.linspace(1, 4, 8) + 5.0
@@ -20,7 +20,7 @@ y_train, y_test = tf.convert_to_tensor(kind[:240]), tf.convert_to_tensor(kind[24
 
 
 class Normalize(tf.Module):
-    """As above, on tensors."""
+    """Standardizes data."""
 
     def __init__(self, x):
         super().__init__()
@@ -33,9 +33,9 @@ class Normalize(tf.Module):
 
 norm = Normalize(x_train)
 x_train_n, x_test_n = norm.norm(x_train), norm.norm(x_test)
-note(normal=[tf.reduce_mean(x_train_n, axis=0)[:2], tf.math.reduce_std(x_train_n, axis=0)[:2]])
+note(normalized=[tf.reduce_mean(x_train_n, axis=0)[:2], tf.math.reduce_std(x_train_n, axis=0)[:2]])
 
-# %% The curve behind it
+# %% The sigmoid function and its inverse
 axis = tf.linspace(-10.0, 10.0, 11)
 note(sigmoid=tf.sigmoid(axis), inverse=tf.math.log(tf.sigmoid(axis) / (1 - tf.sigmoid(axis))))
 
@@ -54,7 +54,7 @@ def accuracy(probabilities, y):
 
 
 class Logistic(tf.Module):
-    """Logits while it is trained, probabilities after."""
+    """Returns logits in training and probabilities otherwise."""
 
     def __init__(self):
         super().__init__()
@@ -70,13 +70,13 @@ class Logistic(tf.Module):
 
 
 model = Logistic()
-note(before=[model(x_train_n[:3], train=False), log_loss(model(x_train_n), y_train)])
+note(initial=[model(x_train_n[:3], train=False), log_loss(model(x_train_n), y_train)])
 
-# %% The loop
+# %% The training loop
 data = tf.data.Dataset.from_tensor_slices((x_train_n, y_train)).batch(64)
 history = []
 for epoch in range(30):
-    losses, right = [], []
+    losses, accuracies = [], []
     for x_batch, y_batch in data:
         with tf.GradientTape() as tape:
             logits = model(x_batch)
@@ -85,13 +85,13 @@ for epoch in range(30):
         for g, v in zip(grads, model.variables):
             v.assign_sub(0.1 * g)
         losses.append(loss)
-        right.append(accuracy(model(x_batch, train=False), y_batch))
-    history.append([tf.reduce_mean(losses), tf.reduce_mean(right)])
+        accuracies.append(accuracy(model(x_batch, train=False), y_batch))
+    history.append([tf.reduce_mean(losses), tf.reduce_mean(accuracies)])
 note(history=history[::10], w=model.w)
 
-# %% How it does
-found = classes(model(x_test_n, train=False))
-table = tf.math.confusion_matrix(y_test, found)
+# %% Evaluation
+predictions = classes(model(x_test_n, train=False))
+table = tf.math.confusion_matrix(y_test, predictions)
 shares = tf.cast(table, tf.float32) / tf.reduce_sum(
     tf.cast(table, tf.float32), axis=1, keepdims=True
 )
@@ -99,13 +99,13 @@ note(
     test_loss=log_loss(model(x_test_n), y_test),
     test_accuracy=accuracy(model(x_test_n, train=False), y_test),
     confusion=table,
-    shares=shares,
+    row_fractions=shares,
 )
 
 
 # %% Export
 class Export(tf.Module):
-    """From cells to classes."""
+    """Predicts classes from unscaled measurements."""
 
     def __init__(self, model, norm):
         super().__init__()
@@ -119,6 +119,9 @@ class Export(tf.Module):
 path = str(folder / "model")
 tf.saved_model.save(Export(model, norm), path)
 loaded = tf.saved_model.load(path)
-note(agrees=tf.reduce_all(loaded(x_test) == found), some=loaded(x_test[:6]))
+note(
+    loaded_agrees=tf.reduce_all(loaded(x_test) == predictions),
+    loaded_predictions=loaded(x_test[:6]),
+)
 
 save_notes()

@@ -1,34 +1,34 @@
-"""The Core API: a multilayer perceptron and Adam, both by hand."""
+"""The Core API: a multilayer perceptron and Adam, both written by hand."""
 
-# %% What everything below needs
+# %% Setup
 import pathlib
 import tempfile
 
 import numpy as np
 import tensorflow as tf
-from noting import note, save_notes
+from notes import note, save_notes
 
 folder = pathlib.Path(tempfile.mkdtemp())
 
-# %% Data: small pictures, as bytes
+# %% Data: small images, as bytes
 random = np.random.default_rng(40)
 shapes = random.integers(0, 256, (5, 6, 6))
 labels = random.integers(0, 5, 400)
-pictures = np.clip(shapes[labels] + random.normal(0, 60, (400, 6, 6)), 0, 255).astype(np.uint8)
+images = np.clip(shapes[labels] + random.normal(0, 60, (400, 6, 6)), 0, 255).astype(np.uint8)
 
 
 def preprocess(x, y):
     return tf.reshape(tf.cast(x, tf.float32) / 255.0, shape=[-1, 36]), tf.cast(y, tf.int64)
 
 
-train = tf.data.Dataset.from_tensor_slices((pictures[:320], labels[:320])).batch(64).map(preprocess)
-test = tf.data.Dataset.from_tensor_slices((pictures[320:], labels[320:])).batch(80).map(preprocess)
+train = tf.data.Dataset.from_tensor_slices((images[:320], labels[:320])).batch(64).map(preprocess)
+test = tf.data.Dataset.from_tensor_slices((images[320:], labels[320:])).batch(80).map(preprocess)
 x_all, y_all = next(iter(test))
 note(prepared=[x_all.shape, x_all.dtype, y_all.dtype], mean=tf.reduce_mean(x_all))
 note(activation=tf.nn.relu(tf.linspace(-2.0, 2.0, 5)))
 
 
-# %% A start that keeps the spread of values
+# %% Xavier initialization
 def xavier(shape):
     inputs, outputs = shape
     limit = tf.sqrt(6.0 / tf.cast(inputs + outputs, tf.float32))
@@ -40,7 +40,7 @@ note(limits=[tf.reduce_max(tf.abs(start)) <= 0.3274, start.shape])
 
 
 class DenseLayer(tf.Module):
-    """Made in its first call."""
+    """A dense layer that creates its variables in the first call."""
 
     def __init__(self, outputs, activation=tf.identity, seed=0):
         super().__init__()
@@ -49,8 +49,8 @@ class DenseLayer(tf.Module):
     def __call__(self, x):
         if not self.built:
             random = np.random.default_rng(self.seed)
-            spread = (2.0 / (x.shape[-1] + self.outputs)) ** 0.5
-            start = random.normal(0.0, spread, (x.shape[-1], self.outputs))
+            stddev = (2.0 / (x.shape[-1] + self.outputs)) ** 0.5
+            start = random.normal(0.0, stddev, (x.shape[-1], self.outputs))
             self.w = tf.Variable(start.astype(np.float32))
             self.b = tf.Variable(tf.zeros(shape=(self.outputs,)))
             self.built = True
@@ -58,7 +58,7 @@ class DenseLayer(tf.Module):
 
 
 class Perceptron(tf.Module):
-    """Layers, one after another."""
+    """A sequence of layers."""
 
     def __init__(self, layers):
         super().__init__()
@@ -74,7 +74,7 @@ class Perceptron(tf.Module):
 model = Perceptron(
     [DenseLayer(24, tf.nn.relu, 1), DenseLayer(16, tf.nn.relu, 2), DenseLayer(5, seed=3)]
 )
-note(before=model(x_all)[:2])
+note(initial_logits=model(x_all)[:2])
 
 
 # %% Loss and accuracy
@@ -89,7 +89,7 @@ def accuracy(logits, y):
 
 # %% Adam
 class Adam:
-    """Moving means of gradients and of their squares."""
+    """The Adam optimizer."""
 
     def __init__(self, rate=1e-3, beta_1=0.9, beta_2=0.999, epsilon=1e-7):
         self.rate, self.beta_1, self.beta_2, self.epsilon = rate, beta_1, beta_2, epsilon
@@ -118,7 +118,7 @@ def train_step(x, y, optimizer):
     return loss, accuracy(logits, y)
 
 
-# %% The loop
+# %% The training loop
 optimizer, history = Adam(rate=0.01), []
 for epoch in range(8):
     parts = [train_step(x, y, optimizer) for x, y in train]
@@ -126,15 +126,15 @@ for epoch in range(8):
     history.append([*np.mean(parts, axis=0), *np.mean(tests, axis=0)])
 note(history=history[::2])
 
-# %% How it does, class by class
+# %% Evaluation by class
 found = tf.argmax(model(x_all), axis=1)
 table = tf.math.confusion_matrix(y_all, found, num_classes=5)
-note(confusion=table, by_class=tf.linalg.diag_part(table) / tf.reduce_sum(table, axis=1))
+note(confusion=table, class_accuracy=tf.linalg.diag_part(table) / tf.reduce_sum(table, axis=1))
 
 
 # %% Export
 class Export(tf.Module):
-    """From pictures as bytes to classes."""
+    """Predicts classes from images in uint8."""
 
     def __init__(self, model):
         super().__init__()
@@ -149,6 +149,6 @@ class Export(tf.Module):
 path = str(folder / "model")
 tf.saved_model.save(Export(model), path)
 loaded = tf.saved_model.load(path)
-note(loaded=loaded(pictures[320:340]), one=loaded(pictures[:1]))
+note(loaded=loaded(images[320:340]), loaded_one=loaded(images[:1]))
 
 save_notes()

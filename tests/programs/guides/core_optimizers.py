@@ -1,11 +1,11 @@
-"""The Core API: optimizers by hand, on hills that are easy to see."""
+"""The Core API: optimizers written by hand, on functions of one variable."""
 
-# %% What everything below needs
+# %% Setup
 import numpy as np
 import tensorflow as tf
-from noting import note, save_notes
+from notes import note, save_notes
 
-# %% A hill with one valley, and one with several
+# %% A function with one minimum, and one with several
 x_values = tf.cast(tf.linspace(-2.0, 2.0, 9), tf.float32)
 
 
@@ -17,19 +17,23 @@ def waves(x):
     return tf.sin(3.0 * x) + 0.3 * x**2
 
 
-def slope(f, x):
+def derivative(f, x):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = f(x)
     return tape.gradient(y, x)
 
 
-note(bowl=bowl(x_values), bowl_slope=slope(bowl, x_values), waves_slope=slope(waves, x_values))
+note(
+    bowl=bowl(x_values),
+    bowl_slope=derivative(bowl, x_values),
+    waves_slope=derivative(waves, x_values),
+)
 
 
-# %% Three ways down
+# %% Three optimizers
 class Descent(tf.Module):
-    """Straight down."""
+    """Gradient descent."""
 
     def __init__(self, rate=1e-3):
         super().__init__()
@@ -42,7 +46,7 @@ class Descent(tf.Module):
 
 
 class Momentum(tf.Module):
-    """Down, with a memory."""
+    """Gradient descent with momentum."""
 
     def __init__(self, rate=1e-3, momentum=0.7):
         super().__init__()
@@ -56,7 +60,7 @@ class Momentum(tf.Module):
 
 
 class Adam(tf.Module):
-    """Down, by means and squares."""
+    """The Adam optimizer."""
 
     def __init__(self, rate=1e-3, beta_1=0.9, beta_2=0.999, epsilon=1e-7):
         super().__init__()
@@ -77,9 +81,9 @@ class Adam(tf.Module):
         self.t += 1.0
 
 
-# %% A ball that rolls until it rests
+# %% Minimization until the steps are small
 class Ball(tf.Module):
-    """One number, and where it was."""
+    """A point on the graph of a function."""
 
     def __init__(self, f, start):
         super().__init__()
@@ -89,9 +93,9 @@ class Ball(tf.Module):
         return self.f(self.x)
 
 
-def roll(f, start, optimizer, most=300, tolerance=1e-4):
+def minimize(f, start, optimizer, max_steps=300, tolerance=1e-4):
     ball, path = Ball(f, start), []
-    for step in range(most):
+    for step in range(max_steps):
         with tf.GradientTape() as tape:
             height = ball()
         grads = tape.gradient(height, [ball.x])
@@ -105,47 +109,47 @@ def roll(f, start, optimizer, most=300, tolerance=1e-4):
 for name, f in {"bowl": bowl, "waves": waves}.items():
     note(
         **{
-            f"{name}_descent": roll(f, 2.0, Descent(0.05)),
-            f"{name}_momentum": roll(f, 2.0, Momentum(0.05, 0.6)),
-            f"{name}_adam": roll(f, 2.0, Adam(0.1)),
+            f"{name}_descent": minimize(f, 2.0, Descent(0.05)),
+            f"{name}_momentum": minimize(f, 2.0, Momentum(0.05, 0.6)),
+            f"{name}_adam": minimize(f, 2.0, Adam(0.1)),
         }
     )
 
-# %% Many starts at once
+# %% Many starting points at once
 starts = tf.Variable(np.linspace(-3.0, 3.0, 7).astype(np.float32))
 for _ in range(200):
     with tf.GradientTape() as tape:
         heights = waves(starts)
     starts.assign_sub(0.05 * tape.gradient(heights, starts))
-note(where_they_end=starts)
+note(final_positions=starts)
 
 
-# %% A rate that falls, written as a function
+# %% A learning rate schedule as a tf.function
 @tf.function
-def falling(step):
+def schedule(step):
     return 0.1 / (1.0 + 0.01 * tf.cast(step, tf.float32))
 
 
-place = tf.Variable([1.5, -1.0])
+position = tf.Variable([1.5, -1.0])
 for step in range(60):
     with tf.GradientTape() as tape:
-        height = tf.reduce_sum(bowl(place))
-    place.assign_sub(falling(tf.constant(step)) * tape.gradient(height, place))
-note(place=place, rate=falling(tf.constant(59)))
+        height = tf.reduce_sum(bowl(position))
+    position.assign_sub(schedule(tf.constant(step)) * tape.gradient(height, position))
+note(final_position=position, rate=schedule(tf.constant(59)))
 
-# %% The same by Keras
-keras_place = tf.Variable(2.0)
+# %% The same with Keras
+keras_position = tf.Variable(2.0)
 optimizer = tf.keras.optimizers.Adam(learning_rate=0.1, epsilon=1e-7)
 for _ in range(50):
     with tf.GradientTape() as tape:
-        height = bowl(keras_place)
-    optimizer.apply_gradients([(tape.gradient(height, keras_place), keras_place)])
+        height = bowl(keras_position)
+    optimizer.apply_gradients([(tape.gradient(height, keras_position), keras_position)])
 by_hand = Ball(bowl, 2.0)
 adam = Adam(0.1)
 for _ in range(50):
     with tf.GradientTape() as tape:
         height = by_hand()
     adam.apply_gradients([tape.gradient(height, by_hand.x)], [by_hand.x])
-note(by_keras=keras_place, by_hand=by_hand.x)
+note(keras_position=keras_position, manual_position=by_hand.x)
 
 save_notes()

@@ -1,12 +1,12 @@
-"""The Core API, first steps: a linear model of fuel use, from data to an exported module."""
+"""The Core API, quickstart: a linear model of fuel use, from the data to an exported module."""
 
-# %% What everything below needs
+# %% Setup
 import pathlib
 import tempfile
 
 import numpy as np
 import tensorflow as tf
-from noting import note, save_notes
+from notes import note, save_notes
 
 folder = pathlib.Path(tempfile.mkdtemp())
 tf.random.set_seed(22)
@@ -26,9 +26,9 @@ y_train, y_test = tf.split(tf.cast(fuel, tf.float32), [200, 40])
 note(shapes=[x_train.shape, y_test.shape], mean_fuel=tf.reduce_mean(y_train))
 
 
-# %% Scaling, there and back
+# %% Scaling and its inverse
 class Scale(tf.Module):
-    """Subtracts the mean and divides by the deviation of some data."""
+    """Standardizes data, and reverses it."""
 
     def __init__(self, data):
         super().__init__()
@@ -46,13 +46,13 @@ norm_x, norm_y = Scale(x_train), Scale(y_train)
 scaled_x, scaled_y = norm_x.norm(x_train), norm_y.norm(y_train)
 note(
     scaled=[tf.reduce_mean(scaled_x), tf.math.reduce_std(scaled_y)],
-    back=norm_y.unnorm(scaled_y)[:3],
+    unscaled=norm_y.unnorm(scaled_y)[:3],
 )
 
 
-# %% A model that makes its variables in its first call
+# %% A model that creates its variables in its first call
 class Linear(tf.Module):
-    """Weights for each column, and an offset."""
+    """A linear model."""
 
     def __init__(self):
         super().__init__()
@@ -69,16 +69,16 @@ class Linear(tf.Module):
 
 
 model = Linear()
-note(before=norm_y.unnorm(model(scaled_x[:5])))
+note(initial_prediction=norm_y.unnorm(model(scaled_x[:5])))
 
 
-def mean_square(expected, found):
-    return tf.reduce_mean(tf.square(found - expected))
+def mean_square(targets, predictions):
+    return tf.reduce_mean(tf.square(predictions - targets))
 
 
-note(loss_before=mean_square(scaled_y, model(scaled_x)))
+note(initial_loss=mean_square(scaled_y, model(scaled_x)))
 
-# %% Batches, and a loop
+# %% Batches and the training loop
 batches = tf.data.Dataset.from_tensor_slices((scaled_x, scaled_y)).batch(64)
 tests = tf.data.Dataset.from_tensor_slices((norm_x.norm(x_test), norm_y.norm(y_test))).batch(64)
 shuffled = batches.shuffle(buffer_size=count)
@@ -98,9 +98,9 @@ for epoch in range(20):
 note(train_losses=train_losses[::5], test_losses=test_losses[::5], w=model.w, b=model.b)
 
 
-# %% Exported with its scaling, and loaded
+# %% Export with scaling, and loading
 class Export(tf.Module):
-    """Takes a table as it comes, and answers in the units of the data."""
+    """Predicts in the units of the data, from unscaled features."""
 
     def __init__(self, model, norm_x, norm_y):
         super().__init__()
@@ -116,9 +116,9 @@ path = str(folder / "model")
 tf.saved_model.save(exported, path)
 loaded = tf.saved_model.load(path)
 note(
-    from_file=loaded(x_test),
-    the_same=tf.reduce_max(tf.abs(loaded(x_test) - exported(x_test))) < 1e-4,
-    of_one_row=loaded(x_test[:1]),
+    loaded_output=loaded(x_test),
+    loaded_agrees=tf.reduce_max(tf.abs(loaded(x_test) - exported(x_test))) < 1e-4,
+    loaded_row=loaded(x_test[:1]),
 )
 
 save_notes()

@@ -1,9 +1,9 @@
-"""`fit` with a step of one's own: train_step, test_step, metrics, weights of samples, a GAN."""
+"""Customizing `fit`: train_step, test_step, metrics, sample weights, and a GAN."""
 
-# %% What everything below needs
+# %% Setup
 import numpy as np
 import tensorflow as tf
-from noting import note, save_notes
+from notes import note, save_notes
 from tensorflow import keras
 
 random = np.random.default_rng(31)
@@ -11,44 +11,44 @@ x = random.normal(size=(128, 6)).astype(np.float32)
 y = (x @ random.normal(size=(6, 1)) + 0.1 * random.normal(size=(128, 1))).astype(np.float32)
 
 
-def built(kind):
+def make_model(model_class):
     inputs = keras.Input(shape=(6,))
-    model = kind(inputs, keras.layers.Dense(1)(inputs))
+    model = model_class(inputs, keras.layers.Dense(1)(inputs))
     model.set_weights([np.linspace(-1.0, 1.0, 6)[:, None], np.zeros(1)])
     return model
 
 
-# %% The step, with what compile was given
-class Own(keras.Model):
-    """The usual step, spelled out."""
+# %% train_step with the loss and metrics of compile
+class CustomStep(keras.Model):
+    """The default training step, written out."""
 
     def train_step(self, data):
         x, y = data
         with tf.GradientTape() as tape:
-            found = self(x, training=True)
-            loss = self.compute_loss(y=y, y_pred=found)
+            predictions = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=predictions)
         gradients = tape.gradient(loss, self.trainable_variables)
         self.optimizer.apply(gradients, self.trainable_variables)
         for metric in self.metrics:
             if metric.name == "loss":
                 metric.update_state(loss)
             else:
-                metric.update_state(y, found)
+                metric.update_state(y, predictions)
         return {metric.name: metric.result() for metric in self.metrics}
 
 
-model = built(Own)
+model = make_model(CustomStep)
 model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse", metrics=["mae"])
 history = model.fit(x, y, epochs=3, batch_size=32, shuffle=False, verbose=0)
-note(own=history.history)
+note(overridden=history.history)
 
 
-# %% The step, with losses and metrics of one's own
-class Lower(keras.Model):
-    """Knows nothing of what compile was given, but the optimizer."""
+# %% train_step with custom losses and metrics
+class CustomMetrics(keras.Model):
+    """Uses only the optimizer of compile."""
 
-    def __init__(self, *args, **more):
-        super().__init__(*args, **more)
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
         self.loss_tracker = keras.metrics.Mean(name="loss")
         self.error = keras.metrics.MeanAbsoluteError(name="error")
         self.loss_fn = keras.losses.MeanSquaredError()
@@ -56,12 +56,12 @@ class Lower(keras.Model):
     def train_step(self, data):
         x, y = data
         with tf.GradientTape() as tape:
-            found = self(x, training=True)
-            loss = self.loss_fn(y, found)
+            predictions = self(x, training=True)
+            loss = self.loss_fn(y, predictions)
         gradients = tape.gradient(loss, self.trainable_variables)
         self.optimizer.apply(gradients, self.trainable_variables)
         self.loss_tracker.update_state(loss)
-        self.error.update_state(y, found)
+        self.error.update_state(y, predictions)
         return {"loss": self.loss_tracker.result(), "error": self.error.result()}
 
     @property
@@ -69,61 +69,61 @@ class Lower(keras.Model):
         return [self.loss_tracker, self.error]
 
 
-model = built(Lower)
+model = make_model(CustomMetrics)
 model.compile(optimizer=keras.optimizers.SGD(0.1, momentum=0.5), jit_compile=False)
 history = model.fit(x, y, epochs=4, batch_size=32, shuffle=False, verbose=0)
-note(lower=history.history)
+note(custom_metrics=history.history)
 
 
-# %% Samples of different weight
+# %% Sample weights
 class Weighted(keras.Model):
-    """Data may come in three parts."""
+    """Accepts data with or without sample weights."""
 
     def train_step(self, data):
         x, y, sample_weight = data if len(data) == 3 else (*data, None)
         with tf.GradientTape() as tape:
-            found = self(x, training=True)
-            loss = self.compute_loss(y=y, y_pred=found, sample_weight=sample_weight)
+            predictions = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=predictions, sample_weight=sample_weight)
         gradients = tape.gradient(loss, self.trainable_variables)
         self.optimizer.apply(gradients, self.trainable_variables)
         for metric in self.metrics:
             if metric.name == "loss":
                 metric.update_state(loss)
             else:
-                metric.update_state(y, found, sample_weight=sample_weight)
+                metric.update_state(y, predictions, sample_weight=sample_weight)
         return {metric.name: metric.result() for metric in self.metrics}
 
 
-model = built(Weighted)
+model = make_model(Weighted)
 model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse", metrics=["mae"], jit_compile=False)
 weights = np.linspace(0.0, 2.0, 128).astype(np.float32)
 history = model.fit(x, y, sample_weight=weights, epochs=2, batch_size=64, shuffle=False, verbose=0)
 note(weighted=history.history)
 
 
-# %% A step for evaluation
-class Judged(keras.Model):
-    """The same for evaluate."""
+# %% test_step
+class CustomTest(keras.Model):
+    """The default evaluation step, written out."""
 
     def test_step(self, data):
         x, y = data
-        found = self(x, training=False)
-        loss = self.compute_loss(y=y, y_pred=found)
+        predictions = self(x, training=False)
+        loss = self.compute_loss(y=y, y_pred=predictions)
         for metric in self.metrics:
             if metric.name == "loss":
                 metric.update_state(loss)
             else:
-                metric.update_state(y, found)
+                metric.update_state(y, predictions)
         return {metric.name: metric.result() for metric in self.metrics}
 
 
-model = built(Judged)
+model = make_model(CustomTest)
 model.compile(loss="mse", metrics=["mae"])
-note(judged=model.evaluate(x, y, verbose=0))
+note(evaluated=model.evaluate(x, y, verbose=0))
 
-# %% Callbacks, a validation, a dataset
+# %% Callbacks, validation data and a dataset
 lines = []
-model = built(Own)
+model = make_model(CustomStep)
 model.compile(optimizer=keras.optimizers.RMSprop(0.02), loss="mse", jit_compile=False)
 callback = keras.callbacks.LambdaCallback(
     on_epoch_end=lambda epoch, logs: lines.append(logs["loss"])
@@ -132,12 +132,16 @@ data = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
 history = model.fit(
     data, epochs=2, validation_data=(x[:32], y[:32]), callbacks=[callback], verbose=0
 )
-note(with_validation=history.history, by_callback=lines, predicted=model.predict(x[:3], verbose=0))
+note(
+    with_validation=history.history,
+    callback_losses=lines,
+    predicted=model.predict(x[:3], verbose=0),
+)
 
 
-# %% A GAN under fit
+# %% A GAN with fit
 class Gan(keras.Model):
-    """Two networks, two optimizers, one step."""
+    """A generator and a discriminator, with an optimizer each."""
 
     def __init__(self, discriminator, generator):
         super().__init__()
@@ -159,11 +163,11 @@ class Gan(keras.Model):
         if isinstance(real, tuple):
             real = real[0]
         size = tf.shape(real)[0]
-        made = self.generator(noise)
-        both = tf.concat([made, real], axis=0)
-        names = tf.concat([tf.ones((size, 1)), tf.zeros((size, 1))], axis=0)
+        generated = self.generator(noise)
+        both = tf.concat([generated, real], axis=0)
+        labels = tf.concat([tf.ones((size, 1)), tf.zeros((size, 1))], axis=0)
         with tf.GradientTape() as tape:
-            d_loss = self.loss_fn(names, self.discriminator(both))
+            d_loss = self.loss_fn(labels, self.discriminator(both))
         grads = tape.gradient(d_loss, self.discriminator.trainable_weights)
         self.d_optimizer.apply(grads, self.discriminator.trainable_weights)
         with tf.GradientTape() as tape:

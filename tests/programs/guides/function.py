@@ -1,34 +1,34 @@
-"""Functions: when they are traced, what a trace keeps, and what is left to Python.
+"""tf.function: when functions are traced, what a trace contains, and Python side effects.
 
-`traced` grows while a function is traced, as Python code in it runs only then; what `tf.print` says
-is said in every call, into a file that is read at the end of each cell.
+Python code in a function runs only while it is traced, so appending to `traced` counts traces.
+`log` prints in every call, to a file that `logged` reads.
 """
 
-# %% What everything below needs
+# %% Setup
 import pathlib
 import tempfile
 
 import numpy as np
 import tensorflow as tf
-from noting import note, refused, save_notes
+from notes import expect_error, note, save_notes
 
 folder = pathlib.Path(tempfile.mkdtemp())
-spoken = folder / "spoken.txt"
+log_file = folder / "log.txt"
 traced = []
 
 
-def say(*words):
-    tf.print(*words, output_stream=f"file://{spoken}")
+def log(*values):
+    tf.print(*values, output_stream=f"file://{log_file}")
 
 
-def said():
-    """What was said since the last time."""
-    text = spoken.read_text() if spoken.exists() else ""
-    spoken.unlink(missing_ok=True)
+def logged():
+    """Returns the lines logged since the last call."""
+    text = log_file.read_text() if log_file.exists() else ""
+    log_file.unlink(missing_ok=True)
     return text.splitlines()
 
 
-# %% Use: a function is called, differentiated, and called by another
+# %% A function can be called, differentiated, and called by other functions
 @tf.function
 def stir(tea, milk):
     return tea + milk
@@ -45,13 +45,13 @@ def brew(leaves, water, milk):
 
 
 note(
-    stirred=stir(tf.ones([2, 2]), tf.ones([2, 2])),
-    by_strength=tape.gradient(cup, strength),
-    brewed=brew(tf.ones([3, 2]), tf.ones([2, 2]), tf.ones([2])),
+    added=stir(tf.ones([2, 2]), tf.ones([2, 2])),
+    gradient=tape.gradient(cup, strength),
+    nested=brew(tf.ones([3, 2]), tf.ones([2, 2]), tf.ones([2])),
 )
 
 
-# %% A trace for each kind of argument
+# %% A trace for each input signature
 @tf.function
 def double(thing):
     traced.append(thing.dtype.name)
@@ -75,13 +75,13 @@ def hailstone(numbers):
 
 
 note(hailstone=[hailstone(tf.constant([1, 2])), hailstone(tf.constant([6, 7, 8, 9]))])
-with refused("another_rank", TypeError, ValueError):
+with expect_error("wrong_rank", TypeError, ValueError):
     hailstone(tf.constant([[1, 2], [3, 4]]))
-with refused("another_dtype", TypeError, ValueError):
+with expect_error("wrong_dtype", TypeError, ValueError):
     hailstone(tf.constant([1.0, 2.0]))
 
 
-# %% Shapes that are relaxed by themselves
+# %% reduce_retracing relaxes shapes automatically
 @tf.function(reduce_retracing=True)
 def mean_of(values):
     return tf.reduce_mean(values)
@@ -90,10 +90,10 @@ def mean_of(values):
 note(means=[mean_of(tf.range(float(n))) for n in (2, 3, 4, 5, 6)])
 
 
-# %% Python numbers make traces, tensors do not
+# %% Each Python number needs a new trace, tensors do not
 @tf.function
 def train(steps):
-    say("running", steps)
+    log("running", steps)
     for _ in tf.range(steps):
         pass
 
@@ -104,31 +104,31 @@ by_numbers = train.experimental_get_tracing_count()
 train(steps=tf.constant(10))
 train(steps=tf.constant(20))
 note(
-    said_by_training=said(),
-    traces_by_numbers=by_numbers,
+    printed_by_training=logged(),
+    traces_for_numbers=by_numbers,
 )
 
 
 def speak():
     traced.append("speak")
-    say("spoken")
+    log("spoken")
 
 
 traced.clear()
 tf.function(speak)()
 tf.function(speak)()
-note(new_functions_trace_anew=traced, spoken=said())
+note(traces_of_new_functions=traced, spoken=logged())
 
 
-# %% Objects say by themselves when they are alike
-class Alike(tf.types.experimental.TraceType):
-    """The type of a fruit is its class."""
+# %% Custom trace types: objects of one class share a trace
+class SameClass(tf.types.experimental.TraceType):
+    """The trace type of a fruit is its class."""
 
     def __init__(self, kind):
         self.kind = kind
 
     def is_subtype_of(self, other):
-        return type(other) is Alike and self.kind is other.kind
+        return type(other) is SameClass and self.kind is other.kind
 
     def most_specific_common_supertype(self, others):
         return self if all(self == other for other in others) else None
@@ -137,27 +137,27 @@ class Alike(tf.types.experimental.TraceType):
         return self.kind()
 
     def __eq__(self, other):
-        return type(other) is Alike and self.kind is other.kind
+        return type(other) is SameClass and self.kind is other.kind
 
     def __hash__(self):
         return hash(self.kind)
 
 
 class Fruit:
-    """Fruits of one class are alike."""
+    """Fruits of one class share a trace."""
 
     def __tf_tracing_type__(self, context):
-        return Alike(type(self))
+        return SameClass(type(self))
 
 
 class Plum(Fruit):
-    """Sour."""
+    """A fruit."""
 
     taste = tf.constant([1, 2])
 
 
 class Pear(Fruit):
-    """Sweet."""
+    """Another fruit."""
 
     taste = tf.constant([3, 4])
 
@@ -174,7 +174,7 @@ note(
     blended_for=traced,
 )
 
-# %% One trace, taken out
+# %% Concrete functions
 strings = double.get_concrete_function(tf.constant("a"))
 note(
     concrete=[strings(tf.constant("a")), strings(thing=tf.constant("b"))],
@@ -185,7 +185,7 @@ note(
     output_dtype=strings.output_dtypes,
 )
 print(strings)
-with refused("another_trace", tf.errors.InvalidArgumentError, TypeError):
+with expect_error("wrong_concrete_dtype", tf.errors.InvalidArgumentError, TypeError):
     strings(tf.constant(1))
 
 
@@ -197,22 +197,22 @@ def power(base, exponent):
 square = power.get_concrete_function(base=tf.TensorSpec(None, tf.float32), exponent=2)
 print(square)
 note(square=square(tf.constant(10.0)))
-with refused("another_exponent", TypeError):
+with expect_error("wrong_exponent", TypeError):
     square(tf.constant(10.0), exponent=3)
 
 
-# %% Conditions and loops of Python on tensors
+# %% Python conditions and loops on tensors
 @tf.function
 def shrink(values):
     while tf.reduce_sum(values) > 1.0:
-        say(tf.reduce_sum(values))
+        log(tf.reduce_sum(values))
         values = tf.tanh(values)
     return values
 
 
 note(
     shrunk=shrink(tf.constant([0.9, 0.8, 0.7])),
-    shrunk_in=len(said()),
+    shrunk_in=len(logged()),
     original=shrink.python_function.__name__,
 )
 
@@ -221,18 +221,18 @@ note(
 def fizz(count):
     for i in tf.range(1, count + 1):
         if i % 15 == 0:
-            say("fizzbuzz")
+            log("fizzbuzz")
         elif i % 3 == 0:
-            say("fizz")
+            log("fizz")
         elif i % 5 == 0:
-            say("buzz")
+            log("buzz")
         else:
-            say(i)
+            log(i)
 
 
 fizz(tf.constant(5))
 fizz(tf.constant(15))
-note(fizz=said())
+note(fizz=logged())
 
 
 @tf.function
@@ -263,7 +263,7 @@ def first_above(values, bound):
 note(first_above=first_above(tf.constant([-1.0, 0.5, 3.0, 4.0]), tf.constant(2.0)))
 
 
-# %% A loop over Python's data, and over a dataset
+# %% Loops over Python data and over a dataset
 @tf.function
 def total_distance(pairs):
     total = tf.constant(0)
@@ -274,15 +274,17 @@ def total_distance(pairs):
 
 data = [(1, 4)] * 3
 note(
-    over_a_list=total_distance(data),
-    over_a_dataset=total_distance(
+    list_distance=total_distance(data),
+    dataset_distance=total_distance(
         tf.data.Dataset.from_generator(lambda: data, (tf.int32, tf.int32))
     ),
-    over_slices=total_distance(tf.data.Dataset.from_tensor_slices((tf.range(5), tf.range(5) ** 2))),
+    slices_distance=total_distance(
+        tf.data.Dataset.from_tensor_slices((tf.range(5), tf.range(5) ** 2))
+    ),
 )
 
 
-# %% What a loop collects
+# %% Accumulating values in a loop
 @tf.function
 def run_states(step, inputs, state):
     inputs = tf.transpose(inputs, [1, 0, 2])
@@ -298,25 +300,25 @@ steps = tf.reshape(tf.range(24.0), [2, 3, 4])
 with tf.GradientTape() as tape:
     tape.watch(steps)
     states = run_states(lambda x, h: tf.tanh(0.1 * x + h), steps, tf.zeros([2, 4]))
-note(states=states, states_by_inputs=tape.gradient(states, steps))
+note(states=states, states_gradient=tape.gradient(states, steps))
 
 
-# %% What Python does on the side is done once
+# %% Python side effects happen only while tracing
 @tf.function
-def aside(value):
-    traced.append("aside")
-    say("run with", value)
+def with_side_effect(value):
+    traced.append("with_side_effect")
+    log("run with", value)
 
 
 traced.clear()
-aside(1)
-aside(1)
-aside(2)
-note(aside_traced=len(traced), aside_said=said())
+with_side_effect(1)
+with_side_effect(1)
+with_side_effect(2)
+note(side_effect_traces=len(traced), side_effect_prints=logged())
 
 
 class Counted(tf.Module):
-    """A guard of Python's, which a trace does not see."""
+    """A Python condition, which a trace does not repeat."""
 
     def __init__(self, lifted):
         super().__init__()
@@ -342,10 +344,10 @@ note(
 )
 
 
-# %% Iterators of Python's, and of a dataset
+# %% Python iterators and dataset iterators
 @tf.function
 def consume(iterator):
-    say("value", next(iterator))
+    log("value", next(iterator))
 
 
 numbers = iter([1, 2, 3])
@@ -355,7 +357,7 @@ iterator = iter(tf.data.Dataset.from_tensor_slices([1, 2, 3]))
 consume(iterator)
 consume(iterator)
 consume(iterator)
-note(consumed=said())
+note(consumed=logged())
 
 
 # %% Python code in every call
@@ -372,29 +374,29 @@ def through_python(value):
 traced.clear()
 note(
     through_python=[through_python(tf.constant(v)) for v in (1.0, 2.0)],
-    python_was_called=traced,
+    python_calls=traced,
     through_numpy=tf.numpy_function(lambda v: np.sort(v), [tf.constant([3.0, 1.0])], tf.float32),
 )
 
 
-# %% What is not returned is lost
-left_behind = []
+# %% Tensors must not leak from a function
+leaked = []
 
 
 @tf.function
 def leaks(value):
-    left_behind.append(value + 1)
+    leaked.append(value + 1)
     return value + 2
 
 
 note(returned=leaks(tf.constant(1)))
-with refused("looked_at", AttributeError):
-    left_behind[0].numpy()
-with refused("used_outside", TypeError):
-    tf.function(lambda value: value + left_behind[0])(tf.constant(2))
+with expect_error("leaked_value", AttributeError):
+    leaked[0].numpy()
+with expect_error("leaked_tensor_used", TypeError):
+    tf.function(lambda value: value + leaked[0])(tf.constant(2))
 
 
-# %% A function that calls itself, for a Python number
+# %% A recursive function of a Python number
 @tf.function
 def down(number):
     if number > 0:
@@ -406,40 +408,40 @@ def down(number):
 traced.clear()
 note(down=down(5), down_traced=traced)
 
-# %% What lies around a function is looked at once; a variable is looked at each time
-outside = 1
+# %% Python globals are read only while tracing; variables are read in each call
+global_number = 1
 
 
 @tf.function
-def of_outside():
-    return 1 + outside
+def add_global():
+    return 1 + global_number
 
 
 @tf.function
-def of_argument(value):
+def add_argument(value):
     return 1 + value
 
 
-before = [of_outside(), of_argument(outside)]
-outside = 100
-note(outside_before=before, outside_after=[of_outside(), of_argument(outside)])
+before = [add_global(), add_argument(global_number)]
+global_number = 100
+note(global_before=before, global_after=[add_global(), add_argument(global_number)])
 
-held = tf.Variable(1)
+variable = tf.Variable(1)
 
 
 @tf.function
-def of_variable():
-    return 1 + held
+def add_variable():
+    return 1 + variable
 
 
-before = of_variable()
-held.assign(100)
-note(variable_before=before, variable_after=of_variable())
+before = add_variable()
+variable.assign(100)
+note(variable_before=before, variable_after=add_variable())
 
 
 # %% Objects with numbers, and objects with variables
 class Line:
-    """Numbers of Python, or variables."""
+    """A line with Python numbers or variables."""
 
     def __init__(self, kind):
         self.slope, self.offset = kind(2.0), kind(0.0)
@@ -455,22 +457,22 @@ before = [value_on(fixed, x), value_on(free, x)]
 fixed.offset += 5.0
 free.offset.assign_add(5.0)
 note(lines_before=before, lines_after=[value_on(fixed, x), value_on(free, x)])
-note(line_traced_anew=tf.function(lambda x: fixed.slope * x + fixed.offset)(x))
+note(line_retraced=tf.function(lambda x: fixed.slope * x + fixed.offset)(x))
 
 
-# %% Variables are made once
+# %% Variables must be created only once
 @tf.function
-def makes_one_each_time(x):
+def creates_a_variable(x):
     v = tf.Variable(1.0)
     return v * x
 
 
-with refused("a_variable_each_time", ValueError):
-    makes_one_each_time(tf.constant(1.0))
+with expect_error("variable_in_each_call", ValueError):
+    creates_a_variable(tf.constant(1.0))
 
 
 class Count(tf.Module):
-    """Makes its variable in the first call."""
+    """Creates its variable in the first call."""
 
     def __init__(self):
         super().__init__()
@@ -487,7 +489,7 @@ count = Count()
 note(counts=[count().numpy() for _ in range(3)])
 
 
-# %% An optimizer makes variables too: a function for each
+# %% Optimizers create variables: use one function per optimizer
 @tf.function
 def train_step(weight, x, y, optimizer):
     with tf.GradientTape() as tape:
@@ -509,17 +511,17 @@ note(weight=weight)
 
 one_step = tf.function(train_step.python_function)
 one_step(weight, xs, ys, tf.keras.optimizers.Adam(0.1))
-with refused("two_optimizers", ValueError):
+with expect_error("two_optimizers", ValueError):
     one_step(weight, xs, ys, tf.keras.optimizers.SGD(0.1, momentum=0.9))
 
-# %% Functions, switched off to look inside
+# %% Running functions eagerly to debug them
 tf.config.run_functions_eagerly(True)
 traced.clear()
-aside(1)
-aside(1)
-note(eager_each_time=len(traced), eagerly=tf.config.functions_run_eagerly(), heard=said())
+with_side_effect(1)
+with_side_effect(1)
+note(eager_calls=len(traced), eagerly=tf.config.functions_run_eagerly(), eager_prints=logged())
 tf.config.run_functions_eagerly(False)
-note(no_more=tf.config.functions_run_eagerly())
+note(eagerly_after=tf.config.functions_run_eagerly())
 
 # %% Compiled by XLA
 compiled = tf.function(lambda x: tf.reduce_sum(tf.exp(-(x**2))), jit_compile=True)

@@ -1,21 +1,21 @@
-"""Graphs: eager code and functions side by side, and what a graph does not do."""
+"""Graphs: eager code compared with functions."""
 
-# %% What everything below needs
+# %% Setup
 import tensorflow as tf
-from noting import note, refused, save_notes
+from notes import expect_error, note, save_notes
 
 
-# %% The same function, called plainly and as a graph
+# %% The same function, run eagerly and as a graph
 def mix(x, y, b):
     return tf.matmul(x, y) + b
 
 
 mix_in_graph = tf.function(mix)
 x1, y1, b1 = tf.constant([[1.0, 2.0]]), tf.constant([[2.0], [3.0]]), tf.constant(4.0)
-note(plain=mix(x1, y1, b1), as_graph=mix_in_graph(x1, y1, b1))
+note(plain=mix(x1, y1, b1), in_graph=mix_in_graph(x1, y1, b1))
 
 
-# %% What a function calls becomes part of it
+# %% A function includes the functions that it calls
 def inner(x, y, b):
     return tf.matmul(x, y) + b
 
@@ -28,7 +28,7 @@ def outer(x):
 note(outer=outer(tf.constant([[1.0, 2.0]])))
 
 
-# %% Python's if on a tensor
+# %% A Python `if` on a tensor
 def simple_relu(x):
     if tf.greater(x, 0):
         return x
@@ -53,20 +53,20 @@ print(leaky.pretty_printed_concrete_signatures())
 note(graphs=leaky.experimental_get_tracing_count(), leaks=leaky(tf.constant([-4.0, 4.0])))
 
 
-# %% Graph or eager, the same answer
+# %% The same result as a graph and eagerly
 @tf.function
-def squared_distance(expected, found):
-    return tf.reduce_mean(tf.math.squared_difference(expected, found))
+def squared_distance(targets, predictions):
+    return tf.reduce_mean(tf.math.squared_difference(targets, predictions))
 
 
-expected, found = tf.constant([1, 5, 9, 2, 6]), tf.constant([0, 4, 9, 9, 1])
-answers = [squared_distance(expected, found)]
+targets, predictions = tf.constant([1, 5, 9, 2, 6]), tf.constant([0, 4, 9, 9, 1])
+results = [squared_distance(targets, predictions)]
 tf.config.run_functions_eagerly(True)
-answers.append(squared_distance(expected, found))
+results.append(squared_distance(targets, predictions))
 tf.config.run_functions_eagerly(False)
-note(both_ways=answers)
+note(graph_and_eager=results)
 
-# %% Print runs while tracing; tf.print whenever
+# %% Python side effects happen only while tracing
 calls = []
 
 
@@ -86,17 +86,17 @@ tf.config.run_functions_eagerly(False)
 note(eager_calls=len(calls))
 
 
-# %% What nobody needs may still raise when it is run eagerly
-def without_need(x):
+# %% An operation with an unused result may raise when it runs eagerly
+def with_unused_result(x):
     tf.gather(x, [1])
     return x
 
 
-with refused("eager_looks", tf.errors.InvalidArgumentError):
-    without_need(tf.constant([0.0]))
+with expect_error("eager_error", tf.errors.InvalidArgumentError):
+    with_unused_result(tf.constant([0.0]))
 
 
-# %% A graph holds on to what it met; new arguments make another
+# %% Python arguments are constants of a graph; new values need a new graph
 @tf.function
 def scaled(x, factor):
     calls.append(factor)
@@ -107,15 +107,15 @@ calls.clear()
 note(scaled=[scaled(tf.constant(2.0), factor) for factor in (1, 2, 2, 1, 3)])
 note(factors_traced=[factor for factor in calls])
 
-# %% Outside of functions, code runs as it is read
+# %% Outside of functions, code runs eagerly
 note(mode_outside=tf.executing_eagerly())
 
-# %% Functions of functions: with gradients of gradients
+# %% Nested functions and second-order gradients
 cube = tf.function(lambda x: x**3)
 
 
 @tf.function
-def slope_of(x):
+def derivative(x):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = cube(x)
@@ -125,7 +125,7 @@ def slope_of(x):
 x = tf.constant(2.0)
 with tf.GradientTape() as tape:
     tape.watch(x)
-    slope = slope_of(x)
-note(slope=slope, bend=tape.gradient(slope, x))
+    slope = derivative(x)
+note(slope=slope, second_derivative=tape.gradient(slope, x))
 
 save_notes()

@@ -1,24 +1,24 @@
-"""Modules: variables and functions together; saved as weights, and as functions without code."""
+"""Modules: variables, submodules, checkpoints and saved models."""
 
-# %% What everything below needs
+# %% Setup
 import pathlib
 import tempfile
 
 import numpy as np
 import tensorflow as tf
-from noting import note, refused, save_notes
+from notes import expect_error, note, save_notes
 
 folder = pathlib.Path(tempfile.mkdtemp())
 
 
-def start(*shape):
-    """Numbers to start from, the same everywhere."""
+def initial_values(*shape):
+    """Returns the same initial values in every run."""
     return np.cos(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape)
 
 
 # %% A module
 class Spring(tf.Module):
-    """Force by displacement."""
+    """The force of a spring as a function of its position."""
 
     def __init__(self, name=None):
         super().__init__(name=name)
@@ -39,13 +39,13 @@ note(
 )
 
 
-# %% Modules in modules
+# %% Nested modules
 class Dense(tf.Module):
-    """A layer that makes its variables when it is told its sizes."""
+    """A dense layer with fixed input and output sizes."""
 
     def __init__(self, inputs, outputs, name=None):
         super().__init__(name=name)
-        self.w = tf.Variable(start(inputs, outputs), name="w")
+        self.w = tf.Variable(initial_values(inputs, outputs), name="w")
         self.b = tf.Variable(tf.zeros([outputs]), name="b")
 
     def __call__(self, x):
@@ -72,9 +72,9 @@ note(
 )
 
 
-# %% Variables in the first call
+# %% Creating variables in the first call
 class Flexible(tf.Module):
-    """A layer that looks at its first input."""
+    """A dense layer that takes its input size from the first input."""
 
     def __init__(self, outputs, name=None):
         super().__init__(name=name)
@@ -83,7 +83,7 @@ class Flexible(tf.Module):
     @tf.Module.with_name_scope
     def __call__(self, x):
         if not self.built:
-            self.w = tf.Variable(start(x.shape[-1], self.outputs), name="w")
+            self.w = tf.Variable(initial_values(x.shape[-1], self.outputs), name="w")
             self.b = tf.Variable(tf.zeros([self.outputs]), name="b")
             self.built = True
         return tf.nn.relu(tf.matmul(x, self.w) + self.b)
@@ -93,24 +93,24 @@ flexible = Flexible(4, name="flexible")
 before = len(flexible.variables)
 note(
     flexible=flexible(tf.constant([[1.0, -1.0]])),
-    made=[before, len(flexible.variables)],
+    variable_counts=[before, len(flexible.variables)],
     scoped_name=[v.name.split(":")[0] for v in flexible.variables],
 )
 
-# %% Weights, saved and restored
+# %% Saving and restoring weights
 checkpoint = tf.train.Checkpoint(model=stack)
 checkpoint.write(str(folder / "weights"))
 note(listed=sorted(name for name, _ in tf.train.list_variables(str(folder / "weights")))[-4:])
-again = Stack()
-for variable in again.variables:
+restored = Stack()
+for variable in restored.variables:
     variable.assign(tf.zeros_like(variable))
-tf.train.Checkpoint(model=again).restore(str(folder / "weights"))
-note(restored=again(tf.constant([[2.0, 2.0, 2.0]])))
+tf.train.Checkpoint(model=restored).restore(str(folder / "weights"))
+note(restored=restored(tf.constant([[2.0, 2.0, 2.0]])))
 
 
-# %% Functions, saved: what loads them needs no class
+# %% Saving functions: loading does not need the class
 class Traced(tf.Module):
-    """Two layers in one graph."""
+    """Two layers in one function."""
 
     def __init__(self, name=None):
         super().__init__(name=name)
@@ -135,17 +135,17 @@ note(logs=len(list((folder / "logs").iterdir())))
 tf.saved_model.save(model, str(folder / "saved"))
 loaded = tf.saved_model.load(str(folder / "saved"))
 note(
-    is_the_class=isinstance(loaded, Traced),
+    same_class=isinstance(loaded, Traced),
     loaded=[loaded(tf.constant(row)), loaded(tf.constant(rows))],
-    there=tf.saved_model.contains_saved_model(str(folder / "saved")),
+    is_saved_model=tf.saved_model.contains_saved_model(str(folder / "saved")),
 )
-with refused("another_shape", ValueError):
+with expect_error("wrong_shape", ValueError):
     loaded(tf.constant([[1.0, 2.0]]))
 
 
-# %% A shape left open
+# %% An unknown batch size
 class Exported(tf.Module):
-    """Any number of rows."""
+    """A model for any number of rows."""
 
     def __init__(self, inside):
         super().__init__()
@@ -154,8 +154,8 @@ class Exported(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
     def predict(self, x):
         hidden = self.inside.one(x)
-        centred = hidden - tf.reduce_mean(hidden, axis=0)
-        return {"scores": self.inside.two(centred), "rows": tf.shape(x)[0]}
+        centered = hidden - tf.reduce_mean(hidden, axis=0)
+        return {"scores": self.inside.two(centered), "rows": tf.shape(x)[0]}
 
 
 exported = Exported(stack)
@@ -167,19 +167,19 @@ for count in (1, 4, 7):
 answer = opened.signatures["serving_default"](x=tf.ones([5, 3]))
 note(signature_keys=sorted(answer), signature_rows=answer["rows"])
 opened.inside.two.b.assign([1.0, 1.0])
-note(changed=opened.predict(tf.ones([2, 3]))["scores"])
+note(after_assignment=opened.predict(tf.ones([2, 3]))["scores"])
 
 
 # %% The same as Keras layers and models
 class KerasDense(tf.keras.layers.Layer):
-    """Made when it is built."""
+    """A Keras layer that creates its variables in `build`."""
 
-    def __init__(self, outputs, **more):
-        super().__init__(**more)
+    def __init__(self, outputs, **kwargs):
+        super().__init__(**kwargs)
         self.outputs = outputs
 
     def build(self, input_shape):
-        self.w = tf.Variable(start(input_shape[-1], self.outputs), name="w")
+        self.w = tf.Variable(initial_values(input_shape[-1], self.outputs), name="w")
         self.b = tf.Variable(tf.zeros([self.outputs]), name="b")
 
     def call(self, x):
@@ -190,18 +190,18 @@ layer = KerasDense(3)
 unbuilt = len(layer.variables)
 note(
     keras_layer=layer(tf.constant([[2.0, 2.0], [3.0, 3.0]])),
-    keras_made=[unbuilt, len(layer.variables)],
+    keras_variable_counts=[unbuilt, len(layer.variables)],
 )
-with refused("keras_other_shape", tf.errors.InvalidArgumentError, ValueError):
+with expect_error("keras_wrong_shape", tf.errors.InvalidArgumentError, ValueError):
     layer(tf.constant([[2.0, 2.0, 2.0]]))
 
 
 @tf.keras.utils.register_keras_serializable()
 class KerasStack(tf.keras.Model):
-    """Two of them."""
+    """Two Keras layers."""
 
-    def __init__(self, name=None, **more):
-        super().__init__(**more)
+    def __init__(self, name=None, **kwargs):
+        super().__init__(**kwargs)
         self.one = KerasDense(3)
         self.two = KerasDense(2)
 

@@ -1,9 +1,9 @@
-"""Tensors: ranks, shapes, indices, dtypes, broadcasting; ragged, strings and sparse ones."""
+"""Tensors: ranks, shapes, indexing, dtypes, broadcasting; ragged, string and sparse tensors."""
 
-# %% What everything below needs
+# %% Setup
 import numpy as np
 import tensorflow as tf
-from noting import note, refused, save_notes
+from notes import expect_error, note, save_notes
 
 # %% Ranks
 single = tf.constant(4)
@@ -19,8 +19,8 @@ note(
     vector=[vector, vector.dtype],
     matrix=[matrix, matrix.dtype],
     cube=[cube, cube.dtype, cube.shape],
-    shown=[str(single), repr(single), str(vector), repr(vector)],
-    shown_matrix=[str(matrix), repr(matrix)],
+    scalar_and_vector_text=[str(single), repr(single), str(vector), repr(vector)],
+    matrix_text=[str(matrix), repr(matrix)],
 )
 
 # %% To NumPy and back
@@ -38,10 +38,10 @@ note(
 scores = tf.constant([[4.0, 5.0], [10.0, 1.0]])
 note(
     largest=tf.reduce_max(scores),
-    where_largest=tf.math.argmax(scores),
+    argmax=tf.math.argmax(scores),
     softmax=tf.nn.softmax(scores),
-    of_a_list=tf.reduce_max([1.0, 5.0, 3.0]),
-    of_an_array=tf.reduce_max(np.array([1, 7, 3])),
+    list_maximum=tf.reduce_max([1.0, 5.0, 3.0]),
+    array_maximum=tf.reduce_max(np.array([1, 7, 3])),
 )
 
 # %% Shapes
@@ -50,30 +50,30 @@ note(
     dtype=block.dtype,
     ndim=block.ndim,
     shape=block.shape,
-    along_the_first=block.shape[0],
-    along_the_last=block.shape[-1],
+    first_dimension=block.shape[0],
+    last_dimension=block.shape[-1],
     elements=tf.size(block),
     rank_as_tensor=tf.rank(block),
     shape_as_tensor=tf.shape(block),
-    shape_is=str(type(block.shape).__name__),
+    shape_class=str(type(block.shape).__name__),
 )
 
-# %% Indices, one axis
-primes = tf.constant([0, 1, 1, 2, 3, 5, 8, 13, 21, 34])
+# %% Indexing along one axis
+fibonacci = tf.constant([0, 1, 1, 2, 3, 5, 8, 13, 21, 34])
 note(
-    first=primes[0],
-    last=primes[-1],
-    all=primes[:],
-    before=primes[:4],
-    after=primes[4:],
-    between=primes[2:7],
-    every_second=primes[::2],
-    reversed=primes[::-1],
-    rank_of_one=primes[0].shape,
-    rank_of_a_slice=primes[:1].shape,
+    first=fibonacci[0],
+    last=fibonacci[-1],
+    all=fibonacci[:],
+    before=fibonacci[:4],
+    after=fibonacci[4:],
+    between=fibonacci[2:7],
+    every_second=fibonacci[::2],
+    reversed=fibonacci[::-1],
+    element_shape=fibonacci[0].shape,
+    slice_shape=fibonacci[:1].shape,
 )
 
-# %% Indices, several axes
+# %% Indexing along several axes
 note(
     one=matrix[1, 1],
     row=matrix[1, :],
@@ -81,27 +81,27 @@ note(
     last_row=matrix[-1, :],
     first_of_last_column=matrix[0, -1],
     all_but_the_first=matrix[1:, :],
-    last_of_all=cube[:, :, 4],
+    last_along_axis=cube[:, :, 4],
     with_dots=cube[..., 1],
     new_axis=vector[:, tf.newaxis].shape,
 )
-with refused("out_of_range", tf.errors.InvalidArgumentError, IndexError):
-    primes[20]
-with refused("not_to_be_set", TypeError):
-    primes[0] = 1
+with expect_error("out_of_range", tf.errors.InvalidArgumentError, IndexError):
+    fibonacci[20]
+with expect_error("item_assignment", TypeError):
+    fibonacci[0] = 1
 
-# %% Other shapes of the same elements
+# %% Reshaping and transposition
 column = tf.constant([[1], [2], [3]])
 note(
     list_of_shape=column.shape.as_list(),
-    turned=tf.reshape(column, [1, 3]),
+    reshaped=tf.reshape(column, [1, 3]),
     flat=tf.reshape(cube, [-1]),
     joined=tf.reshape(cube, [3 * 2, 5]),
     joined_by_rest=tf.reshape(cube, [3, -1]),
-    mixed_up=tf.reshape(cube, [2, 3, 5]),
+    split_across_axes=tf.reshape(cube, [2, 3, 5]),
     transposed=tf.transpose(cube, perm=[1, 0, 2]),
 )
-with refused("no_such_shape", tf.errors.InvalidArgumentError, ValueError):
+with expect_error("wrong_shape", tf.errors.InvalidArgumentError, ValueError):
     tf.reshape(cube, [7, -1])
 
 # %% dtypes
@@ -109,7 +109,7 @@ exact = tf.constant([2.2, 3.3, 4.4], dtype=tf.float64)
 half = tf.cast(exact, dtype=tf.float16)
 whole = tf.cast(half, dtype=tf.uint8)
 note(exact=exact, half=half, whole=whole, names=[exact.dtype, half.dtype, whole.dtype])
-with refused("mixed_dtypes", tf.errors.InvalidArgumentError, TypeError, ValueError):
+with expect_error("mixed_dtypes", tf.errors.InvalidArgumentError, TypeError, ValueError):
     tf.constant([1.0]) + tf.constant([1])
 
 # %% Broadcasting
@@ -118,24 +118,24 @@ z = tf.constant([2, 2, 2])
 tall = tf.reshape(x, [3, 1])
 wide = tf.range(1, 5)
 note(
-    thrice=[tf.multiply(x, 2), x * 2, x * z],
+    scalar_products=[tf.multiply(x, 2), x * 2, x * z],
     outer=tf.multiply(tall, wide),
-    stretched=tf.broadcast_to(tf.constant([1, 2, 3]), [3, 3]),
-    stretched_shape=tf.broadcast_static_shape(tall.shape, wide.shape),
+    broadcast=tf.broadcast_to(tf.constant([1, 2, 3]), [3, 3]),
+    broadcast_shape=tf.broadcast_static_shape(tall.shape, wide.shape),
 )
-with refused("no_broadcast", tf.errors.InvalidArgumentError, ValueError):
+with expect_error("broadcast_error", tf.errors.InvalidArgumentError, ValueError):
     tf.ones([2, 3]) + tf.ones([2, 4])
 
-# %% Rows of different lengths
+# %% Ragged tensors
 rows = [[0, 1, 2, 3], [4, 5], [6, 7, 8], [9]]
-with refused("no_rectangle", ValueError):
+with expect_error("uneven_rows", ValueError):
     tf.constant(rows)
 ragged = tf.ragged.constant(rows)
 print(ragged)
 note(
     ragged=ragged,
     ragged_shape=ragged.shape,
-    ragged_shown=repr(ragged),
+    ragged_text=repr(ragged),
     lengths=ragged.row_lengths(),
     sums=tf.reduce_sum(ragged, axis=1),
     padded=ragged.to_tensor(default_value=-1),
@@ -150,7 +150,7 @@ print(lines)
 note(
     line=[line, line.dtype, line.shape],
     lines=lines,
-    with_a_sign=tf.constant("🥳👍").numpy().decode("utf-8"),
+    emoji=tf.constant("🥳👍").numpy().decode("utf-8"),
     split=tf.strings.split(line, sep=" "),
     split_all=tf.strings.split(lines),
     numbers=tf.strings.to_number(tf.strings.split(tf.constant("1 10 100"), " ")),
@@ -166,14 +166,14 @@ note(
     unicode_values=tf.strings.unicode_decode(birds, "UTF-8"),
 )
 
-# %% Mostly zeros
+# %% Sparse tensors
 sparse = tf.sparse.SparseTensor(indices=[[0, 0], [1, 2]], values=[1, 2], dense_shape=[3, 4])
 print(sparse)
 note(
     sparse=sparse,
     dense=tf.sparse.to_dense(sparse),
     sparse_shape=sparse.dense_shape,
-    dense_again=tf.sparse.to_dense(tf.sparse.from_dense([[0, 7], [8, 0]])),
+    dense_round_trip=tf.sparse.to_dense(tf.sparse.from_dense([[0, 7], [8, 0]])),
     times_dense=tf.sparse.sparse_dense_matmul(
         tf.cast(sparse, tf.float32), tf.ones([4, 2], tf.float32)
     ),

@@ -1,11 +1,11 @@
-"""Variables: made from values, read, written, named, frozen and placed."""
+"""Variables: creation, assignment, names, trainability and device placement."""
 
-# %% What everything below needs
+# %% Setup
 import numpy as np
 import tensorflow as tf
-from noting import note, refused, save_notes
+from notes import expect_error, note, save_notes
 
-# %% From a tensor, from lists, of any dtype
+# %% Creation from a tensor or lists, with any dtype
 heights = tf.constant([[1.72, 1.65], [1.58, 1.91]])
 measured = tf.Variable(heights)
 present = tf.Variable([True, False, True])
@@ -21,16 +21,16 @@ for name, variable in {
 }.items():
     note(**{name: [variable.shape, variable.dtype, variable.numpy()]})
 print(measured)
-note(shown=repr(tf.Variable([1.5, 2.5], name="pair")).replace(":0", ""))
+note(text=repr(tf.Variable([1.5, 2.5], name="pair")).replace(":0", ""))
 
-# %% A variable acts like a tensor, but for its shape
+# %% A variable acts like a tensor, but cannot be reshaped
 print("as a tensor:", tf.convert_to_tensor(measured))
 flat = tf.reshape(measured, [1, 4])
 note(
     largest=tf.math.argmax(measured),
     converted=tf.convert_to_tensor(measured),
     reshaped=flat,
-    still=measured.shape,
+    original_shape=measured.shape,
     product=measured @ measured,
     indexed=measured[0, 1],
     compared=measured > 1.7,
@@ -38,7 +38,7 @@ note(
     hashes=measured.ref().deref() is measured,
 )
 
-# %% Writing
+# %% Assignment
 level = tf.Variable([2.0, 3.0])
 level.assign([1, 2])
 first = level.numpy()
@@ -46,15 +46,15 @@ level.assign_add([0.5, 0.25])
 second = level.numpy()
 level.assign_sub([0.25, 0.25])
 note(assigned=first, added=second, subtracted=level)
-with refused("other_shape", ValueError):
+with expect_error("wrong_shape", ValueError):
     level.assign([1.0, 2.0, 3.0])
-with refused("other_dtype", TypeError, ValueError):
+with expect_error("wrong_dtype", TypeError, ValueError):
     level.assign(["a", "b"])
 free = tf.Variable([1.0], shape=tf.TensorShape([None]))
 free.assign([1.0, 2.0, 3.0])
 note(free_shape=[free.shape, tf.shape(free)])
 
-# %% A part of a variable
+# %% Assignment to parts of a variable
 board = tf.Variable(tf.zeros([3, 3]))
 board[1].assign([1.0, 2.0, 3.0])
 board[0, 2].assign(9.0)
@@ -62,23 +62,23 @@ board.scatter_nd_update([[2, 0], [2, 1]], [5.0, 6.0])
 board.scatter_add(tf.IndexedSlices(values=[[0.5, 0.5, 0.5]], indices=[2]))
 note(board=board)
 
-# %% A copy is another variable
+# %% A copy is an independent variable
 original = tf.Variable([2.0, 3.0])
 copied = tf.Variable(original)
 original.assign([5, 6])
 note(original=original, copied=copied, added_to=original.assign_add([2, 3]), copied_still=copied)
 
-# %% Names may be the same; variables are not
+# %% Different variables may have the same name
 tree = tf.Variable(heights, name="tree")
 other_tree = tf.Variable(heights + 1, name="tree")
 note(
     names=[tree.name.split(":")[0], other_tree.name.split(":")[0]],
     equal_elements=tree == other_tree,
-    the_same=tree is other_tree,
+    same_object=tree is other_tree,
     by_reference=len({tree.ref(), other_tree.ref(), tree.ref()}),
 )
 
-# %% Not to be trained
+# %% Variables that are not trainable
 epoch = tf.Variable(1, trainable=False)
 rate = tf.Variable(0.1, trainable=False)
 weight = tf.Variable(2.0)
@@ -86,18 +86,18 @@ with tf.GradientTape() as tape:
     cost = rate * weight**2
 note(frozen=tape.gradient(cost, [weight, rate]), trainable=[epoch.trainable, weight.trainable])
 
-# %% On a device that is named
+# %% Device placement
 with tf.device("CPU:0"):
     left = tf.Variable([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     right = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     placed = tf.matmul(left, right)
-note(placed=placed, place=left.device.split("/")[-1], result_place=placed.device.split("/")[-1])
+note(placed=placed, device=left.device.split("/")[-1], result_device=placed.device.split("/")[-1])
 with tf.device("CPU:0"):
     scaled = tf.Variable([[1.0, 2.0, 3.0]])
 with tf.device("/device:CPU:0"):
-    note(across=left * scaled)
+    note(across_devices=left * scaled)
 
-# %% A variable in a function: the function changes it
+# %% A function that assigns to a variable
 total = tf.Variable(0.0)
 
 
@@ -109,7 +109,7 @@ def add_up(value):
 
 note(added_up=[add_up(tf.constant(number)) for number in (1.0, 2.0, 4.0)], total=total)
 
-# %% Later, by a function of no arguments
+# %% Initialization by a callable
 late = tf.Variable(lambda: tf.ones([2, 2]) * 3.0, dtype=tf.float32)
 note(late=late, late_value=late.value())
 

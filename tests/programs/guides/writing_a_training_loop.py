@@ -1,22 +1,22 @@
-"""A training loop from scratch, around a Keras model: metrics, validation, losses from layers."""
+"""A custom training loop for a Keras model: metrics, validation, losses of layers."""
 
-# %% What everything below needs
+# %% Setup
 import numpy as np
 import tensorflow as tf
-from noting import note, save_notes
+from notes import note, save_notes
 from tensorflow import keras
 from tensorflow.keras import layers
 
 random = np.random.default_rng(21)
-centres = random.normal(size=(4, 12)).astype(np.float32)
+centers = random.normal(size=(4, 12)).astype(np.float32)
 labels = random.integers(0, 4, 320)
-features = (centres[labels] + random.normal(size=(320, 12))).astype(np.float32)
+features = (centers[labels] + random.normal(size=(320, 12))).astype(np.float32)
 training = tf.data.Dataset.from_tensor_slices((features[:256], labels[:256])).batch(32)
 validation = tf.data.Dataset.from_tensor_slices((features[256:], labels[256:])).batch(32)
 
 
-def set_all(model, seed):
-    """The same start everywhere."""
+def set_initial_weights(model, seed):
+    """Sets the same initial weights in every run."""
     random = np.random.default_rng(seed)
     for variable in model.trainable_variables:
         variable.assign(random.normal(0.0, 0.3, tuple(variable.shape)).astype(np.float32))
@@ -28,11 +28,11 @@ def make_model():
     x2 = layers.Dense(16, activation="relu")(x1)
     outputs = layers.Dense(4, name="predictions")(x2)
     model = keras.Model(inputs=inputs, outputs=outputs)
-    set_all(model, 3)
+    set_initial_weights(model, 3)
     return model
 
 
-# %% The plain loop
+# %% A basic loop
 model = make_model()
 optimizer = keras.optimizers.SGD(learning_rate=0.05)
 loss_fn = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -47,12 +47,12 @@ for epoch in range(2):
         losses.append(float(loss_value))
 note(plain=losses)
 
-# %% With metrics, and a validation after each pass
+# %% Metrics, and validation after each epoch
 model = make_model()
 optimizer = keras.optimizers.Adam(learning_rate=1e-2)
 train_accuracy = keras.metrics.SparseCategoricalAccuracy()
 val_accuracy = keras.metrics.SparseCategoricalAccuracy()
-seen = []
+history = []
 for epoch in range(2):
     for x_batch, y_batch in training:
         with tf.GradientTape() as tape:
@@ -63,12 +63,12 @@ for epoch in range(2):
         train_accuracy.update_state(y_batch, logits)
     for x_batch, y_batch in validation:
         val_accuracy.update_state(y_batch, model(x_batch, training=False))
-    seen.append([train_accuracy.result(), val_accuracy.result(), loss_value])
+    history.append([train_accuracy.result(), val_accuracy.result(), loss_value])
     train_accuracy.reset_state()
     val_accuracy.reset_state()
-note(metrics=seen, after_reset=train_accuracy.result())
+note(metrics=history, after_reset=train_accuracy.result())
 
-# %% The same in functions
+# %% The same in tf.functions
 model = make_model()
 optimizer = keras.optimizers.Adam(learning_rate=1e-2)
 
@@ -89,21 +89,21 @@ def test_step(x, y):
     val_accuracy.update_state(y, model(x, training=False))
 
 
-seen = []
+history = []
 for epoch in range(2):
     for x_batch, y_batch in training:
         loss_value = train_step(x_batch, y_batch)
     for x_batch, y_batch in validation:
         test_step(x_batch, y_batch)
-    seen.append([train_accuracy.result(), val_accuracy.result(), loss_value])
+    history.append([train_accuracy.result(), val_accuracy.result(), loss_value])
     train_accuracy.reset_state()
     val_accuracy.reset_state()
-note(in_functions=seen)
+note(in_functions=history)
 
 
 # %% Losses that layers add
 class Activity(layers.Layer):
-    """Pays for large activations."""
+    """Penalizes large activations."""
 
     def call(self, inputs):
         self.add_loss(1e-2 * tf.reduce_sum(inputs**2))
@@ -115,7 +115,7 @@ x = layers.Dense(16, activation="relu")(inputs)
 x = Activity()(x)
 x = layers.Dense(16, activation="relu", kernel_regularizer=keras.regularizers.L2(1e-3))(x)
 model = keras.Model(inputs=inputs, outputs=layers.Dense(4)(x))
-set_all(model, 5)
+set_initial_weights(model, 5)
 with tf.GradientTape() as tape:
     logits = model(features[:32], training=True)
     loss_value = loss_fn(labels[:32], logits)
@@ -124,7 +124,7 @@ with tf.GradientTape() as tape:
 grads = tape.gradient(loss_value, model.trainable_weights)
 note(extra=extra, with_losses=loss_value, norms=[tf.norm(g) for g in grads])
 
-# %% Dropout and batch normalisation know which pass it is
+# %% Dropout and batch normalization depend on `training`
 inputs = keras.Input(shape=(12,))
 x = layers.BatchNormalization()(inputs)
 x = layers.Dropout(0.5)(x)
@@ -141,35 +141,35 @@ discriminator = keras.Sequential(
 generator = keras.Sequential(
     [keras.Input((3,)), layers.Dense(8, activation="tanh"), layers.Dense(8)]
 )
-set_all(discriminator, 7)
-set_all(generator, 8)
+set_initial_weights(discriminator, 7)
+set_initial_weights(generator, 8)
 d_optimizer = keras.optimizers.Adam(learning_rate=3e-3)
 g_optimizer = keras.optimizers.Adam(learning_rate=4e-3)
-judge = keras.losses.BinaryCrossentropy(from_logits=True)
+cross_entropy = keras.losses.BinaryCrossentropy(from_logits=True)
 
 
 @tf.function
 def gan_step(real, noise):
-    made = generator(noise)
-    both = tf.concat([made, real], axis=0)
-    names = tf.concat([tf.ones((16, 1)), tf.zeros((real.shape[0], 1))], axis=0)
+    generated = generator(noise)
+    both = tf.concat([generated, real], axis=0)
+    labels = tf.concat([tf.ones((16, 1)), tf.zeros((real.shape[0], 1))], axis=0)
     with tf.GradientTape() as tape:
-        d_loss = judge(names, discriminator(both))
+        d_loss = cross_entropy(labels, discriminator(both))
     grads = tape.gradient(d_loss, discriminator.trainable_weights)
     d_optimizer.apply_gradients(zip(grads, discriminator.trainable_weights))
     with tf.GradientTape() as tape:
-        g_loss = judge(tf.zeros((16, 1)), discriminator(generator(noise)))
+        g_loss = cross_entropy(tf.zeros((16, 1)), discriminator(generator(noise)))
     grads = tape.gradient(g_loss, generator.trainable_weights)
     g_optimizer.apply_gradients(zip(grads, generator.trainable_weights))
-    return d_loss, g_loss, made
+    return d_loss, g_loss, generated
 
 
 rounds = []
 for _ in range(5):
     real = tf.constant(random.normal(2.0, 1.0, (16, 8)), tf.float32)
     noise = tf.constant(random.normal(size=(16, 3)), tf.float32)
-    d_loss, g_loss, made = gan_step(real, noise)
-    rounds.append([d_loss, g_loss, tf.reduce_mean(made)])
+    d_loss, g_loss, generated = gan_step(real, noise)
+    rounds.append([d_loss, g_loss, tf.reduce_mean(generated)])
 note(rounds=rounds)
 
 save_notes()

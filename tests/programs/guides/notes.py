@@ -1,4 +1,4 @@
-"""What the programs of this folder share: they note values, and errors, for others to compare."""
+"""Records the values and errors of the programs in this folder, for comparison."""
 
 import contextlib
 import json
@@ -11,45 +11,45 @@ _noted = {}
 
 
 def note(**values):
-    """Prints values under their names and keeps them; a name can be used once."""
+    """Prints and records values by name; a name can be used only once."""
     for name, value in values.items():
         if name in _noted:
-            raise ValueError(f"{name} is noted already.")
-        _noted[name] = plain(value)
+            raise ValueError(f"{name} is already recorded.")
+        _noted[name] = to_json(value)
         print(f"{name}: {_noted[name]}")
 
 
 @contextlib.contextmanager
-def refused(name, *kinds):
-    """A block that must raise one of `kinds`; the name of the first is noted."""
+def expect_error(name, *errors):
+    """Checks that the block raises one of `errors`, and records the name of the first."""
     try:
         yield
-    except kinds as error:
+    except errors as error:
         print(f"    {type(error).__name__}: {str(error).splitlines()[0]}")
-        note(**{name: f"raises {kinds[0].__name__}"})
+        note(**{name: f"raises {errors[0].__name__}"})
     else:
-        raise AssertionError(f"{name}: nothing was raised, but {kinds} was expected.")
+        raise AssertionError(f"{name}: expected one of {errors}, but nothing was raised.")
 
 
 def save_notes():
-    """Writes what was noted to the file after `--numbers`, if there is one."""
+    """Writes the recorded values to the file after `--numbers`, if there is one."""
     if "--numbers" in sys.argv:
         file = pathlib.Path(sys.argv[sys.argv.index("--numbers") + 1])
         file.write_text(json.dumps(_noted))
 
 
-def plain(value):
-    """A value in the words of JSON."""
+def to_json(value):
+    """Converts a value to JSON types."""
     if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): to_json(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)) and not isinstance(value, tf.TensorShape):
-        return [plain(part) for part in value]
+        return [to_json(part) for part in value]
     if isinstance(value, tf.IndexedSlices):
-        return plain(tf.convert_to_tensor(value))
+        return to_json(tf.convert_to_tensor(value))
     if isinstance(value, tf.SparseTensor):
-        return plain({"indices": value.indices, "values": value.values})
+        return to_json({"indices": value.indices, "values": value.values})
     if isinstance(value, tf.RaggedTensor):
-        return plain(value.to_list())
+        return to_json(value.to_list())
     if isinstance(value, tf.DType):
         return value.name
     if isinstance(value, tf.TensorShape):
@@ -59,7 +59,7 @@ def plain(value):
     if isinstance(value, complex):
         return [value.real, value.imag]
     if hasattr(value, "numpy"):
-        return plain(value.numpy())
+        return to_json(value.numpy())
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_json(value.tolist())
     return value
