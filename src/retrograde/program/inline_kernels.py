@@ -52,7 +52,7 @@ def _sum(specs, x, *, axis, keepdims):
         return f"np.add.reduce({x}, axis={literal(axis)}{', keepdims=True' if keepdims else ''})"
     row = f"ones({literal(product.ones.size)}, {literal(spec.dtype.char)})"
     matrix = x if product.matrix is None else f"{x}.reshape({literal(product.matrix)})"
-    y = f"np.dot({row}, {matrix})" if product.in_front else f"np.dot({matrix}, {row})"
+    y = f"np.dot({row}, {matrix})" if product.ones_first else f"np.dot({matrix}, {row})"
     return y if product.shape is None else f"{y}.reshape({literal(product.shape)})"
 
 
