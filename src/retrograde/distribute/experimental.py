@@ -20,6 +20,8 @@ __all__ = [
     "ValueContext",
 ]
 
+__path__: list[str] = []  # allows imports of submodules, as in TensorFlow
+
 CollectiveCommunication = CommunicationImplementation
 
 __getattr__, __dir__ = from_all(__name__)
