@@ -23,16 +23,16 @@ NAMES = json.loads((DATA / "numpy_signatures.json").read_text())
 @pytest.fixture
 def numpy_behavior():
     """Enables NumPy behavior, which is global, for one test."""
-    before = {kind: dict(vars(kind)) for kind in (tf.Tensor, tf.Variable)}
+    saved = {cls: dict(vars(cls)) for cls in (tf.Tensor, tf.Variable)}
     tnp.experimental_enable_numpy_behavior()
     yield tnp.experimental_enable_numpy_behavior
     dtypes.prefer_float32(False)
-    for kind, attributes in before.items():
-        for name, value in dict(vars(kind)).items():
+    for cls, attributes in saved.items():
+        for name, value in dict(vars(cls)).items():
             if name not in attributes:
-                delattr(kind, name)
+                delattr(cls, name)
             elif value is not attributes[name]:
-                setattr(kind, name, attributes[name])
+                setattr(cls, name, attributes[name])
 
 
 @pytest.mark.parametrize("call", ANSWERS)

@@ -143,10 +143,10 @@ def test_gradients_of_complex_products():
     """The gradient of sum(g * (a @ b)) with respect to a is g @ b^H."""
     g = COMPLEX * 2j
 
-    by_a, by_b = gradient(tf.linalg.matmul, COMPLEX, COMPLEX + 1, weights=tf.constant(g))
+    grad_a, grad_b = gradient(tf.linalg.matmul, COMPLEX, COMPLEX + 1, weights=tf.constant(g))
 
-    np.testing.assert_allclose(by_a, g @ (COMPLEX + 1).conj().T, rtol=1e-14)
-    np.testing.assert_allclose(by_b, COMPLEX.conj().T @ g, rtol=1e-14)
+    np.testing.assert_allclose(grad_a, g @ (COMPLEX + 1).conj().T, rtol=1e-14)
+    np.testing.assert_allclose(grad_b, COMPLEX.conj().T @ g, rtol=1e-14)
 
 
 def test_gradients_of_the_other_products():
@@ -456,9 +456,9 @@ def test_functions_that_require_matrices():
         ValueError,
         "matrix_transpose: expected a tensor of rank >= 2. Received: shape (1,).",
     )
-    for name, more in (("diag_part", ()), ("band_part", (0, 0)), ("set_diag", ([1.0],))):
+    for name, extra_args in (("diag_part", ()), ("band_part", (0, 0)), ("set_diag", ([1.0],))):
         assert_raises(
-            lambda name=name, more=more: getattr(tf.linalg, name)([1.0], *more),
+            lambda name=name, extra_args=extra_args: getattr(tf.linalg, name)([1.0], *extra_args),
             InvalidArgumentError,
             f"{name}: input must be at least 2-dim. Received: shape (1,).",
         )

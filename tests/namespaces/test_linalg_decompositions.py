@@ -41,8 +41,8 @@ def assert_complex_gradient(f, x, rtol=1e-6):
     """Checks the gradient of a real `f` of complex matrices against differences."""
     (g,) = gradient(f, x)
     step, rng = 1e-6, np.random.default_rng(5)
-    for turn in (1, 1j):
-        d = rng.normal(size=x.shape) * turn
+    for phase in (1, 1j):
+        d = rng.normal(size=x.shape) * phase
         forward, backward = (float(f(tf.constant(x + h * d))) for h in (step, -step))
         difference = (forward - backward) / (2 * step)
         np.testing.assert_allclose(
@@ -92,8 +92,8 @@ def test_svd_reconstructs_the_matrix_with_orthonormal_vectors(shape, dtype, full
     close((u[..., :k] * s[..., None, :]) @ np.conj(v[..., :k].mT), x)
     for part in (u, v):
         n = part.shape[-1]
-        unit = np.broadcast_to(np.eye(n, dtype=dtype), (*shape[:-2], n, n))
-        close(np.conj(part.mT) @ part, unit)
+        identity = np.broadcast_to(np.eye(n, dtype=dtype), (*shape[:-2], n, n))
+        close(np.conj(part.mT) @ part, identity)
     assert s.dtype == real_dtype(dtype)
     assert (np.diff(s) <= 0).all()
     close(tf.linalg.svd(x, compute_uv=False).numpy(), s)
@@ -142,9 +142,9 @@ def test_lu_reconstructs_the_matrix(shape, dtype):
 
 
 def test_determinant_of_nan_is_nan():
-    for place in np.ndindex(2, 2):
+    for index in np.ndindex(2, 2):
         x = np.array([[1.0, 2.0], [3.0, 4.0]])
-        x[place] = np.nan
+        x[index] = np.nan
         assert np.isnan([tf.linalg.det(x), *tf.linalg.slogdet(x)]).all()
 
 
@@ -318,9 +318,9 @@ def test_jacobians_go_through_batch_rules():
         parts = (tf.linalg.inv(x), tf.linalg.svd(x)[0], tf.linalg.eigh(x)[0], tf.linalg.expm(x))
 
     for y in parts:
-        whole = tape.jacobian(y, x).numpy()
-        one_by_one = tape.jacobian(y, x, experimental_use_pfor=False).numpy()
-        np.testing.assert_allclose(whole, one_by_one, rtol=1e-12, atol=1e-14)
+        vectorized = tape.jacobian(y, x).numpy()
+        row_by_row = tape.jacobian(y, x, experimental_use_pfor=False).numpy()
+        np.testing.assert_allclose(vectorized, row_by_row, rtol=1e-12, atol=1e-14)
 
 
 # Matrices without a result
@@ -350,8 +350,8 @@ def test_exponentials_of_large_and_of_not_finite_matrices():
     x = np.stack([np.diag([100.0, 2.0]), [[0.0, 50.0], [-50.0, 0.0]], np.full((2, 2), np.nan)])
     y = tf.linalg.expm(x).numpy()
     np.testing.assert_allclose(y[0], np.diag(np.exp([100.0, 2.0])), rtol=1e-12)
-    turned = [[np.cos(50), np.sin(50)], [-np.sin(50), np.cos(50)]]
-    np.testing.assert_allclose(y[1], turned, rtol=1e-11)
+    rotation = [[np.cos(50), np.sin(50)], [-np.sin(50), np.cos(50)]]
+    np.testing.assert_allclose(y[1], rotation, rtol=1e-11)
     assert np.isnan(y[2]).all()
 
 

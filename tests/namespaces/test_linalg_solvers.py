@@ -94,8 +94,10 @@ def test_one_permutation_for_many_right_hand_sides():
     lu, p = tf.linalg.lu(a)
 
     close(tf.linalg.lu_solve(lu, p, b), np.linalg.inv(a) @ b)
-    many = tf.stack([lu, lu]), tf.stack([p, p])
-    close(tf.linalg.lu_solve(*many, b[0]), np.broadcast_to(np.linalg.inv(a) @ b[0], (2, 3, 1)))
+    batch_of_lu = tf.stack([lu, lu]), tf.stack([p, p])
+    close(
+        tf.linalg.lu_solve(*batch_of_lu, b[0]), np.broadcast_to(np.linalg.inv(a) @ b[0], (2, 3, 1))
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,9 +115,9 @@ def test_no_gradient_flows_to_unwatched_inputs(f):
         with tf.GradientTape() as tape:
             tape.watch(watched)
             y = f(a, b)
-        found, nothing = tape.gradient(y, [watched, other])
-        assert nothing is None
-        assert found.shape == watched.shape
+        grad_watched, grad_other = tape.gradient(y, [watched, other])
+        assert grad_other is None
+        assert grad_watched.shape == watched.shape
 
 
 # Least squares
@@ -229,9 +231,9 @@ def test_pivoting_handles_zeros_on_the_main_diagonal():
 
 
 def test_a_singular_system_does_not_affect_others():
-    good = np.array([[1.0, 1.0], [3.0, 4.0], [1.0, 1.0]])
+    regular = np.array([[1.0, 1.0], [3.0, 4.0], [1.0, 1.0]])
 
-    y = tf.linalg.tridiagonal_solve(np.stack([good * 0, good]), np.ones((2, 2))).numpy()
+    y = tf.linalg.tridiagonal_solve(np.stack([regular * 0, regular]), np.ones((2, 2))).numpy()
 
     assert np.isnan(y[0]).all()
     np.testing.assert_allclose(y[1], np.linalg.solve([[3, 1], [1, 4]], [1, 1]))
@@ -242,16 +244,16 @@ def test_a_singular_system_does_not_affect_others():
 @pytest.mark.parametrize("f", [tf.linalg.tridiagonal_solve, tf.linalg.banded_triangular_solve])
 def test_non_finite_values_do_not_affect_other_systems(f, bad):
     d, b = np.abs(random(3, 3, 4)) + 1, random(3, 4, 1)
-    good = f(d, b).numpy()
-    for of_d, shape_b in ((bad, 0), (0, bad)):
+    regular = f(d, b).numpy()
+    for diagonal_value, rhs_value in ((bad, 0), (0, bad)):
         corrupted, sides = d.copy(), b.copy()
-        corrupted[1, 0, 2] += of_d
-        sides[1, 2] += shape_b
+        corrupted[1, 0, 2] += diagonal_value
+        sides[1, 2] += rhs_value
 
         y = f(corrupted, sides).numpy()
 
-        np.testing.assert_allclose(y[[0, 2]], good[[0, 2]], rtol=1e-12)
-        assert not np.allclose(y[1], good[1])
+        np.testing.assert_allclose(y[[0, 2]], regular[[0, 2]], rtol=1e-12)
+        assert not np.allclose(y[1], regular[1])
 
 
 def test_unread_elements_have_no_gradient():
@@ -259,8 +261,8 @@ def test_unread_elements_have_no_gradient():
 
     for f in (tf.linalg.tridiagonal_solve, tf.linalg.tridiagonal_matmul):
         assert_gradients(f, d, random(3, 2))
-        by_d, _ = gradient(f, d, random(3, 2))
-        assert by_d[0, 2] == by_d[2, 0] == 0
+        grad_d, _ = gradient(f, d, random(3, 2))
+        assert grad_d[0, 2] == grad_d[2, 0] == 0
 
 
 @pytest.mark.parametrize("adjoint", [False, True])
@@ -271,17 +273,17 @@ def test_banded_triangular_solve_broadcasts_batches(dtype, lower, adjoint):
     matrix = np.triu(np.tril(matrix), -2) if lower else np.tril(np.triu(matrix), 2)
     bands = np.full((2, 1, 3, 4), np.nan, dtype)
     for k in range(3):
-        part = np.diagonal(matrix, -k if lower else k, -2, -1)
+        band = np.diagonal(matrix, -k if lower else k, -2, -1)
         if lower:
-            bands[..., k, k:] = part
+            bands[..., k, k:] = band
         else:
-            bands[..., 2 - k, : 4 - k] = part
+            bands[..., 2 - k, : 4 - k] = band
     b = random(3, 4, 2, dtype=dtype)
-    whole = np.conj(matrix.mT) if adjoint else matrix
+    effective = np.conj(matrix.mT) if adjoint else matrix
 
     y = tf.linalg.banded_triangular_solve(bands, b, lower=lower, adjoint=adjoint)
 
-    close(y, np.linalg.inv(whole) @ b)
+    close(y, np.linalg.inv(effective) @ b)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -310,10 +312,10 @@ def test_eigenvalues_of_complex_tridiagonal_matrices():
         x = tf.constant(beta + 0.5)
         tape.watch(x)
         vectors = tf.linalg.eigh_tridiagonal(alpha, x, eigvals_only=False)[1]
-        turned = tf.reduce_sum(
+        phase_sum = tf.reduce_sum(
             tf.math.imag(vectors[1:] * tf.math.conj(vectors[:-1])) * [1.0, 2, 3, 4]
         )
-    g = tape.gradient(turned, x).numpy()
+    g = tape.gradient(phase_sum, x).numpy()
 
     def f(x):
         vectors = tf.linalg.eigh_tridiagonal(alpha, x, eigvals_only=False)[1].numpy()
@@ -398,11 +400,11 @@ def test_conjugate_gradients_are_differentiable():
     def solve(a, b):
         return tf.linalg.experimental.conjugate_gradient(Operator(a), b, tol=1e-12).x
 
-    by_a, by_b = gradient(solve, a, np.ones(3))
+    grad_a, grad_b = gradient(solve, a, np.ones(3))
 
     expected = np.linalg.solve(a, np.ones(3))
-    np.testing.assert_allclose(by_b, expected, rtol=1e-8)
-    np.testing.assert_allclose(by_a + by_a.T, -2 * np.outer(expected, expected), rtol=1e-8)
+    np.testing.assert_allclose(grad_b, expected, rtol=1e-8)
+    np.testing.assert_allclose(grad_a + grad_a.T, -2 * np.outer(expected, expected), rtol=1e-8)
 
 
 # Errors

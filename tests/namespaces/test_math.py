@@ -183,10 +183,10 @@ def test_xlogy_and_xlog1py_are_zero_where_x_is_zero():
 
 
 def test_products_and_quotients_without_nan():
-    bad = [np.inf, np.nan, 3.0]
+    non_finite = [np.inf, np.nan, 3.0]
 
-    assert tf.math.multiply_no_nan(bad, [0.0, 0.0, 2.0]).numpy().tolist() == [0, 0, 6]
-    assert tf.math.divide_no_nan(bad, [0.0, 0.0, 2.0]).numpy().tolist() == [0, 0, 1.5]
+    assert tf.math.multiply_no_nan(non_finite, [0.0, 0.0, 2.0]).numpy().tolist() == [0, 0, 6]
+    assert tf.math.divide_no_nan(non_finite, [0.0, 0.0, 2.0]).numpy().tolist() == [0, 0, 1.5]
     assert tf.math.reciprocal_no_nan([0.0, 4.0]).numpy().tolist() == [0, 0.25]
 
 
@@ -310,8 +310,8 @@ def test_one_input_may_be_a_variable_a_list_or_an_array(name):
     values = [0.25, 0.75] if name != "acosh" else [1.25, 1.75]
     expected = f(tf.constant(values)).numpy()
 
-    for given in (tf.Variable(values), values, np.array(values, np.float32), tuple(values)):
-        y = f(given)
+    for x in (tf.Variable(values), values, np.array(values, np.float32), tuple(values)):
+        y = f(x)
         assert isinstance(y, tf.Tensor)
         assert y.dtype == tf.float32
         np.testing.assert_array_equal(y.numpy(), expected)

@@ -61,11 +61,11 @@ def test_unsorted_functions_match_sorted_ones_on_sorted_ids(kind):
     x, ids = np.random.default_rng(1).normal(size=(3000, 3)), np.sort(np.arange(3000) % 70)
     order = np.random.default_rng(2).permutation(3000)
     f = getattr(tf.math, f"unsorted_segment_{kind}")
-    in_order, mixed = f(x, ids, 70), f(x[order], ids[order], 70)
+    sorted_result, shuffled_result = f(x, ids, 70), f(x[order], ids[order], 70)
 
-    np.testing.assert_allclose(in_order, mixed, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(sorted_result, shuffled_result, rtol=1e-11, atol=1e-13)
     if kind != "sqrt_n":
-        np.testing.assert_array_equal(in_order, getattr(tf.math, f"segment_{kind}")(x, ids))
+        np.testing.assert_array_equal(sorted_result, getattr(tf.math, f"segment_{kind}")(x, ids))
     assert_gradients(lambda x: f(x, np.arange(40) % 7, 7), x[:40])
 
 

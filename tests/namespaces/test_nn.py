@@ -64,8 +64,8 @@ def test_activations(name, expected):
 
     assert y.dtype == tf.float64
     np.testing.assert_allclose(y.numpy(), expected, rtol=5e-12)
-    for given in (tf.Variable(POINTS), POINTS, np.array(POINTS, np.float32)):
-        np.testing.assert_allclose(f(given).numpy(), expected, rtol=1e-4)
+    for x in (tf.Variable(POINTS), POINTS, np.array(POINTS, np.float32)):
+        np.testing.assert_allclose(f(x).numpy(), expected, rtol=1e-4)
 
 
 def test_gelu_by_tanh():
@@ -221,12 +221,12 @@ def test_weights_of_cross_entropies_broadcast():
 
 def test_log_poisson_loss():
     targets, logs = float64([1.0, 2.0, 0.0]), float64([0.5, 1.0, 1.0])
-    plain = np.exp(logs.numpy()) - logs.numpy() * targets.numpy()
+    expected = np.exp(logs.numpy()) - logs.numpy() * targets.numpy()
 
-    np.testing.assert_allclose(tf.nn.log_poisson_loss(targets, logs).numpy(), plain, rtol=1e-14)
+    np.testing.assert_allclose(tf.nn.log_poisson_loss(targets, logs).numpy(), expected, rtol=1e-14)
     full = tf.nn.log_poisson_loss(targets, logs, compute_full_loss=True)
     stirling = 2 * np.log(2) - 2 + 0.5 * np.log(4 * np.pi)
-    np.testing.assert_allclose(full.numpy() - plain, [0, stirling, 0], rtol=1e-14)
+    np.testing.assert_allclose(full.numpy() - expected, [0, stirling, 0], rtol=1e-14)
 
 
 def test_gradients_of_softmax_cross_entropy():
@@ -605,9 +605,9 @@ def test_sparse_labels_must_be_integers():
 def test_cross_entropies_require_equal_shapes():
     for name in ("sigmoid", "weighted"):
         f = getattr(tf.nn, f"{name}_cross_entropy_with_logits")
-        more = (1.0,) if name == "weighted" else ()
+        extra_args = (1.0,) if name == "weighted" else ()
         assert_raises(
-            lambda f=f, more=more: f([1.0, 0.0], [0.5], *more),
+            lambda f=f, extra_args=extra_args: f([1.0, 0.0], [0.5], *extra_args),
             ValueError,
             f"{name}_cross_entropy_with_logits: `logits` and `labels` must have the same shape. "
             "Received: (1,) and (2,).",

@@ -106,24 +106,24 @@ def test_second_order():
 def test_channels_may_come_first(last, first):
     ndim = len(last) - 2
     x, w = random_array(*range(2, 2 + len(last))), random_array(*(2,) * ndim, len(last) + 1, 2)
-    plain = tf.nn.convolution(x, w, 2, "SAME")
+    channels_last = tf.nn.convolution(x, w, 2, "SAME")
     formats = {2: "NCHW", 3: "NCDHW"}
 
-    turned = tf.nn.convolution(np.transpose(x, first), w, 2, "SAME", formats[ndim])
+    channels_first = tf.nn.convolution(np.transpose(x, first), w, 2, "SAME", formats[ndim])
 
-    np.testing.assert_allclose(turned, np.transpose(plain, first), rtol=1e-12)
+    np.testing.assert_allclose(channels_first, np.transpose(channels_last, first), rtol=1e-12)
 
 
 def test_groups_are_convolved_separately():
     x, w = random_array(2, 5, 5, 6), random_array(3, 3, 2, 9)
 
-    whole = tf.nn.conv2d(x, w, 1, "SAME")
+    grouped = tf.nn.conv2d(x, w, 1, "SAME")
 
     parts = [
         tf.nn.conv2d(x[..., 2 * i : 2 * i + 2], w[..., 3 * i : 3 * i + 3], 1, "SAME")
         for i in range(3)
     ]
-    np.testing.assert_allclose(whole, tf.concat(parts, -1), rtol=1e-12)
+    np.testing.assert_allclose(grouped, tf.concat(parts, -1), rtol=1e-12)
 
 
 def test_a_separable_convolution_is_a_depthwise_and_a_pointwise_one():
@@ -131,8 +131,8 @@ def test_a_separable_convolution_is_a_depthwise_and_a_pointwise_one():
 
     y = tf.nn.separable_conv2d(x, w, p, [1, 2, 2, 1], "SAME")
 
-    middle = tf.nn.depthwise_conv2d(x, w, [1, 2, 2, 1], "SAME")
-    np.testing.assert_allclose(y, middle @ p[0, 0], rtol=1e-12)
+    depthwise = tf.nn.depthwise_conv2d(x, w, [1, 2, 2, 1], "SAME")
+    np.testing.assert_allclose(y, depthwise @ p[0, 0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [(3, 3), (5, 1), (1, 4), (2, 2)])
@@ -148,12 +148,12 @@ def test_blockwise_convolution_matches_single_images(kernel, stride, monkeypatch
             y = tf.nn.conv2d(x, w, stride, "SAME")
         return [y, *tape.gradient(y, [x, w])]
 
-    y, by_x, by_w = outputs_and_gradients(x)
+    y, grad_x, grad_w = outputs_and_gradients(x)
     singles = [outputs_and_gradients(x[i : i + 1]) for i in range(7)]
 
     np.testing.assert_allclose(y, tf.concat([s[0] for s in singles], 0), rtol=1e-12)
-    np.testing.assert_allclose(by_x, tf.concat([s[1] for s in singles], 0), rtol=1e-12)
-    np.testing.assert_allclose(by_w, sum(s[2] for s in singles), rtol=1e-11)
+    np.testing.assert_allclose(grad_x, tf.concat([s[1] for s in singles], 0), rtol=1e-12)
+    np.testing.assert_allclose(grad_w, sum(s[2] for s in singles), rtol=1e-11)
 
 
 def test_infinite_inputs_affect_only_windows_that_contain_them():

@@ -22,11 +22,11 @@ def merged(path, blank):
 def probabilities(logits, blank):
     """Computes the probability of each label sequence by enumerating all paths."""
     p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    found = {}
+    totals = {}
     for path in itertools.product(range(p.shape[1]), repeat=len(p)):
-        chance = np.prod([row[k] for row, k in zip(p, path, strict=True)])
-        found[merged(path, blank)] = found.get(merged(path, blank), 0) + chance
-    return found
+        probability = np.prod([row[k] for row, k in zip(p, path, strict=True)])
+        totals[merged(path, blank)] = totals.get(merged(path, blank), 0) + probability
+    return totals
 
 
 # The loss
@@ -41,8 +41,8 @@ def test_loss_sums_over_all_paths(blank, labels):
     actual = tf.nn.ctc_loss(labels, float64(LOGITS), lengths, times, blank_index=blank)
     expected = []
     for b in range(2):
-        every = probabilities(LOGITS[: times[b], b], blank % 4)
-        expected.append(-np.log(every[tuple(labels[b][: lengths[b]])]))
+        sequences = probabilities(LOGITS[: times[b], b], blank % 4)
+        expected.append(-np.log(sequences[tuple(labels[b][: lengths[b]])]))
 
     assert actual.dtype == tf.float64
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
@@ -57,14 +57,14 @@ def test_gradient_weights_each_path_by_its_probability():
     """The gradient of a logit is its probability minus its class's posterior probability."""
     g = gradient(lambda x: tf.nn.ctc_loss([[1]], x, [1], [3]), LOGITS[:3, :1])[0]
     p = np.exp(LOGITS[:3, 0]) / np.exp(LOGITS[:3, 0]).sum(-1, keepdims=True)
-    met, total = np.zeros_like(p), 0
+    visited, total = np.zeros_like(p), 0
     for path in itertools.product(range(4), repeat=3):
         if merged(path, 0) == (1,):
-            chance = np.prod(p[np.arange(3), path])
-            met[np.arange(3), path] += chance
-            total += chance
+            probability = np.prod(p[np.arange(3), path])
+            visited[np.arange(3), path] += probability
+            total += probability
 
-    np.testing.assert_allclose(g[:, 0], p - met / total, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(g[:, 0], p - visited / total, rtol=1e-10, atol=1e-14)
 
 
 def test_batch_major_logits():
@@ -95,8 +95,10 @@ def test_empty_labels_and_logits():
         0,
         np.inf,
     ]
-    none = np.zeros(0, int)
-    assert tf.nn.ctc_loss(np.zeros((0, 2), int), np.zeros((3, 0, 4)), none, none).shape == (0,)
+    no_lengths = np.zeros(0, int)
+    assert tf.nn.ctc_loss(
+        np.zeros((0, 2), int), np.zeros((3, 0, 4)), no_lengths, no_lengths
+    ).shape == (0,)
 
 
 def test_empty_labels_require_only_blanks():
@@ -168,9 +170,9 @@ def test_labels_may_be_sparse():
     y = tf.nn.ctc_loss(sparse, LOGITS, None, [4, 5], blank_index=0)
 
     np.testing.assert_array_equal(y, tf.nn.ctc_loss(LABELS, LOGITS, [2, 1], [4, 5]))
-    mixed = tf.SparseTensor([[1, 0], [0, 0], [0, 1]], [3, 1, 2], [2, 2])
-    again = tf.nn.ctc_loss(mixed, LOGITS, None, [4, 5], blank_index=0)
-    np.testing.assert_array_equal(again, y)
+    unordered = tf.SparseTensor([[1, 0], [0, 0], [0, 1]], [3, 1, 2], [2, 2])
+    from_sparse = tf.nn.ctc_loss(unordered, LOGITS, None, [4, 5], blank_index=0)
+    np.testing.assert_array_equal(from_sparse, y)
     check_gradients(
         lambda x: tf.nn.ctc_loss(sparse, x, None, [4, 5], blank_index=0),
         [tf.constant(LOGITS)],
@@ -253,8 +255,8 @@ def test_loss_errors(name):
 def rows_of(sparse):
     """Returns the labels in each row of a SparseTensor."""
     rows = [[] for _ in range(sparse.shape[0])]
-    for (row, place), label in zip(sparse.indices.numpy(), sparse.values.numpy(), strict=True):
-        assert place == len(rows[row])
+    for (row, column), label in zip(sparse.indices.numpy(), sparse.values.numpy(), strict=True):
+        assert column == len(rows[row])
         rows[row].append(int(label))
     assert sparse.shape[1] == max(map(len, rows), default=0)
     return rows
@@ -266,13 +268,13 @@ def test_greedy_decoder_selects_the_best_class_at_each_step(blank, merge):
     x = np.random.default_rng(3).normal(size=(9, 3, 3))
     times = [9, 4, 0]
     (labels,), cost = tf.nn.ctc_greedy_decoder(x, times, merge_repeated=merge, blank_index=blank)
-    nothing = 2 if blank is None else blank % 3
+    blank_class = 2 if blank is None else blank % 3
     expected = []
     for b, time in enumerate(times):
         path = x[:time, b].argmax(-1).tolist()
-        expected.append([k for k in path if k != nothing])
+        expected.append([k for k in path if k != blank_class])
         if merge:
-            expected[-1] = list(merged(path, nothing))
+            expected[-1] = list(merged(path, blank_class))
 
     assert rows_of(labels) == expected
     assert labels.dtype == tf.int64
@@ -284,17 +286,19 @@ def test_a_wide_beam_finds_the_most_likely_labels():
     x = np.random.default_rng(8).normal(size=(5, 2, 3))
     paths, scores = tf.nn.ctc_beam_search_decoder(x, [5, 4], beam_width=1000, top_paths=6)
     for b, time in enumerate([5, 4]):
-        every = sorted(probabilities(x[:time, b], 2).items(), key=lambda item: -item[1])[:6]
-        assert [tuple(rows_of(path)[b]) for path in paths] == [labels for labels, _ in every]
-        np.testing.assert_allclose(scores[b], np.log([chance for _, chance in every]), rtol=1e-10)
+        sequences = sorted(probabilities(x[:time, b], 2).items(), key=lambda item: -item[1])[:6]
+        assert [tuple(rows_of(path)[b]) for path in paths] == [labels for labels, _ in sequences]
+        np.testing.assert_allclose(
+            scores[b], np.log([probability for _, probability in sequences]), rtol=1e-10
+        )
 
 
 def test_a_narrow_beam_never_exceeds_the_exact_probability():
     x = np.random.default_rng(9).normal(size=(6, 1, 3)) * 2
-    every = probabilities(x[:, 0], 2)
+    sequences = probabilities(x[:, 0], 2)
     for width in (1, 2, 4):
         (path,), score = tf.nn.ctc_beam_search_decoder(x, [6], beam_width=width)
-        assert score.numpy()[0, 0] <= np.log(every[tuple(rows_of(path)[0])]) + 1e-12
+        assert score.numpy()[0, 0] <= np.log(sequences[tuple(rows_of(path)[0])]) + 1e-12
 
 
 def test_no_gradient_flows_through_decoders():

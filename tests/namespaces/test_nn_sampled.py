@@ -17,8 +17,8 @@ every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
 def sampled(loss, weights, biases, inputs, **options):
-    everything = tf.random.all_candidate_sampler(tf.constant(LABELS, tf.int64), 2, 6, True)
-    return loss(weights, biases, LABELS, inputs, 6, 6, 2, everything, **options)
+    all_classes = tf.random.all_candidate_sampler(tf.constant(LABELS, tf.int64), 2, 6, True)
+    return loss(weights, biases, LABELS, inputs, 6, 6, 2, all_classes, **options)
 
 
 # Sampled losses
@@ -27,11 +27,11 @@ def sampled(loss, weights, biases, inputs, **options):
 def test_sampling_all_classes_gives_the_full_softmax():
     y = sampled(tf.nn.sampled_softmax_loss, float64(WEIGHTS), float64(BIASES), float64(INPUTS))
     logits = INPUTS @ WEIGHTS.T + BIASES
-    shares = np.zeros((2, 6))
-    shares[[[0], [1]], LABELS] = 0.5
+    expected = np.zeros((2, 6))
+    expected[[[0], [1]], LABELS] = 0.5
 
     assert y.dtype == tf.float64
-    np.testing.assert_allclose(y, tf.nn.softmax_cross_entropy_with_logits(shares, logits))
+    np.testing.assert_allclose(y, tf.nn.softmax_cross_entropy_with_logits(expected, logits))
 
 
 @every_loss
@@ -60,8 +60,8 @@ def test_candidates_are_sampled_by_default(loss):
     tf.random.set_seed(4)
     sample = tf.random.log_uniform_candidate_sampler(tf.constant(LABELS, tf.int64), 2, 3, True, 6)
 
-    again = loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2, sample)
-    np.testing.assert_array_equal(y, again)
+    repeated = loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2, sample)
+    np.testing.assert_array_equal(y, repeated)
 
 
 def test_a_seed_determines_the_candidates():
@@ -72,10 +72,10 @@ def test_a_seed_determines_the_candidates():
     tf.random.set_seed(1)
     first = tf.nn.sampled_softmax_loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2, seed=8)
     tf.random.set_seed(1)
-    again = tf.nn.sampled_softmax_loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2, seed=8)
+    repeated = tf.nn.sampled_softmax_loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2, seed=8)
 
     assert draws[0].tolist() != draws[1].tolist()
-    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, repeated)
 
 
 @every_loss
@@ -88,16 +88,16 @@ def test_removed_accidental_hits_have_no_effect_and_no_gradient(loss):
         return lambda w: loss(w, BIASES, true, INPUTS, 3, 6, 1, values, remove_accidental_hits=True)
 
     np.testing.assert_allclose(of([2, 1, 3, 1])(WEIGHTS), of([2, 3])(WEIGHTS), rtol=1e-12)
-    hit, missed = (gradient(of(c), WEIGHTS)[0] for c in ([2, 1, 3, 1], [2, 3]))
-    np.testing.assert_allclose(hit, missed, rtol=1e-12)
+    with_hit, without_hit = (gradient(of(c), WEIGHTS)[0] for c in ([2, 1, 3, 1], [2, 3]))
+    np.testing.assert_allclose(with_hit, without_hit, rtol=1e-12)
 
 
 def test_accidental_hits_are_all_reported():
     candidates = tf.constant([2, 5, 1, 2], tf.int64)
-    rows, places, weights = tf.nn.compute_accidental_hits([[1, 2], [3, 5]], candidates, 2)
+    rows, indices, weights = tf.nn.compute_accidental_hits([[1, 2], [3, 5]], candidates, 2)
 
     assert rows.numpy().tolist() == [0, 0, 0, 1]
-    assert places.numpy().tolist() == [2, 0, 3, 1]
+    assert indices.numpy().tolist() == [2, 0, 3, 1]
     assert set(weights.numpy()) == {np.finfo(np.float32).min}
 
 
@@ -123,21 +123,21 @@ def test_errors_of_sampled_losses(name):
 
 # Embeddings
 
-PLACES = [[0, 0], [0, 1], [1, 0], [3, 0], [3, 1]]
-IDS = tf.SparseTensor(PLACES, tf.constant([1, 3, 0, 2, 2], tf.int64), [5, 2])
-AMOUNTS = np.array([1.0, 2.0, 0.5, 3.0, 1.5])
+INDICES = [[0, 0], [0, 1], [1, 0], [3, 0], [3, 1]]
+IDS = tf.SparseTensor(INDICES, tf.constant([1, 3, 0, 2, 2], tf.int64), [5, 2])
+ID_WEIGHTS = np.array([1.0, 2.0, 0.5, 3.0, 1.5])
 
 
-def sparse_weights(amounts):
-    return tf.SparseTensor(PLACES, amounts, [5, 2])
+def sparse_weights(values):
+    return tf.SparseTensor(INDICES, values, [5, 2])
 
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 def test_embeddings_are_combined(combiner):
-    y = tf.nn.embedding_lookup_sparse(float64(WEIGHTS), IDS, sparse_weights(AMOUNTS), combiner)
+    y = tf.nn.embedding_lookup_sparse(float64(WEIGHTS), IDS, sparse_weights(ID_WEIGHTS), combiner)
     matrix = np.zeros((4, 6))
-    np.add.at(matrix, (np.array(PLACES)[:, 0], IDS.values.numpy()), AMOUNTS)
-    rows = [AMOUNTS[:2], AMOUNTS[2:3], np.array([1.0]), AMOUNTS[3:]]
+    np.add.at(matrix, (np.array(INDICES)[:, 0], IDS.values.numpy()), ID_WEIGHTS)
+    rows = [ID_WEIGHTS[:2], ID_WEIGHTS[2:3], np.array([1.0]), ID_WEIGHTS[3:]]
     divisors = np.ones(4)
     if combiner != "sum":
         divisors = np.array([np.sum(a) if combiner == "mean" else np.linalg.norm(a) for a in rows])
@@ -150,14 +150,14 @@ def test_gradients_of_embeddings_match_differences(combiner):
     assert_gradients(
         lambda w, a: tf.nn.embedding_lookup_sparse(w, IDS, sparse_weights(a), combiner),
         WEIGHTS,
-        AMOUNTS,
+        ID_WEIGHTS,
     )
     assert_gradients(
         lambda w: tf.nn.embedding_lookup_sparse(w, IDS, None, combiner, max_norm=1.0), WEIGHTS
     )
     check_gradients(
         lambda w, a: tf.nn.embedding_lookup_sparse(w, IDS, sparse_weights(a), combiner),
-        [tf.constant(WEIGHTS), tf.constant(AMOUNTS)],
+        [tf.constant(WEIGHTS), tf.constant(ID_WEIGHTS)],
         order=2,
     )
 
@@ -173,11 +173,11 @@ def test_gradient_of_the_table_is_indexed_slices():
 
 
 def test_gradients_of_safe_lookups_match_differences():
-    ids = tf.SparseTensor(PLACES, tf.constant([1, -3, 0, 2, 2], tf.int64), [5, 2])
+    ids = tf.SparseTensor(INDICES, tf.constant([1, -3, 0, 2, 2], tf.int64), [5, 2])
     assert_gradients(
         lambda w, a: tf.nn.safe_embedding_lookup_sparse(w, ids, sparse_weights(a), default_id=4),
         WEIGHTS,
-        AMOUNTS,
+        ID_WEIGHTS,
     )
     y = tf.nn.safe_embedding_lookup_sparse(WEIGHTS, ids).numpy()
     assert y.shape == (5, 3)
@@ -192,17 +192,17 @@ def test_embeddings_have_the_dtype_of_the_table(dtype):
     assert y.dtype == dtype
 
 
-KIND = "must be a SparseTensor or a RaggedTensor. Received: a"
+EXPECTED_TYPE = "must be a SparseTensor or a RaggedTensor. Received: a"
 EMBEDDING_ERRORS = {
     "ids that are not sparse": (
         lambda: tf.nn.embedding_lookup_sparse(WEIGHTS, [1], None),
         TypeError,
-        f"embedding_lookup_sparse: sp_ids {KIND} list.",
+        f"embedding_lookup_sparse: sp_ids {EXPECTED_TYPE} list.",
     ),
     "weights that are not sparse": (
         lambda: tf.nn.embedding_lookup_sparse(WEIGHTS, IDS, [1.0]),
         TypeError,
-        f"embedding_lookup_sparse: sp_weights {KIND} list.",
+        f"embedding_lookup_sparse: sp_weights {EXPECTED_TYPE} list.",
     ),
     "weights with another structure": (
         lambda: tf.nn.embedding_lookup_sparse(
@@ -332,12 +332,12 @@ def test_gradients_of_average_losses_match_differences():
 
 def test_a_seed_drops_the_same_elements_again():
     x = tf.ones([1000])
-    first, again, other = (
+    first, repeated, other = (
         tf.nn.experimental.stateless_dropout(x, 0.3, seed).numpy()
         for seed in ([1, 2], [1, 2], [1, 3])
     )
 
-    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, repeated)
     assert (first != other).any()
     assert set(first) == {np.float32(0), np.float32(1 / 0.7)}
     assert abs((first == 0).mean() - 0.3) < 0.06

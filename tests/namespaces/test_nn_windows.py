@@ -60,8 +60,8 @@ def test_gradients_match_differences(name):
 
 @pytest.mark.parametrize("name", ["dilation2d", "fractional_max_pool", "batch_to_space"])
 def test_second_order(name):
-    f, shape, *others = DIFFERENTIABLE[name]
-    rest = [tf.constant(random_array(*s)) for s in others]
+    f, shape, *args = DIFFERENTIABLE[name]
+    rest = [tf.constant(random_array(*s)) for s in args]
 
     def derivative(x):
         with tf.GradientTape() as tape:
@@ -75,22 +75,22 @@ def test_second_order(name):
 def test_channels_first_matches_transposed_channels_last():
     x = random_array(2, 4, 6, 8)
     for f in (tf.nn.space_to_depth, tf.nn.depth_to_space):
-        turned = f(np.transpose(x, (0, 3, 1, 2)), 2, "NCHW")
+        channels_first = f(np.transpose(x, (0, 3, 1, 2)), 2, "NCHW")
 
-        np.testing.assert_array_equal(np.transpose(turned, (0, 2, 3, 1)), f(x, 2))
+        np.testing.assert_array_equal(np.transpose(channels_first, (0, 2, 3, 1)), f(x, 2))
 
 
 @pytest.mark.parametrize("rate", [1, 2])
 def test_with_space_to_batch_passes_arguments_in_order(rate):
-    given = []
+    received = []
 
-    def op(x, *others):
-        given.extend(others)
+    def op(x, *args):
+        received.extend(args)
         return x
 
     x = np.ones((1, 4, 4, 1))
     np.testing.assert_array_equal(tf.nn.with_space_to_batch(x, [rate, rate], "VALID", op), x)
-    assert given == [2, "VALID"]
+    assert received == [2, "VALID"]
 
 
 def test_erosion_is_negated_dilation_of_the_negative():
@@ -114,9 +114,9 @@ def test_fractional_pooling_matches_its_windows(pseudo_random, overlapping):
             assert (bounds[0], bounds[-1]) == (0, n)
             assert set(np.diff(bounds)) <= {int(ratio), int(np.ceil(ratio))}
         for i, j in np.ndindex(6, 3):
-            part = x[:, rows[i] : rows[i + 1] + overlapping,
+            window = x[:, rows[i] : rows[i + 1] + overlapping,
                      columns[j] : columns[j + 1] + overlapping]  # fmt: skip
-            np.testing.assert_allclose(y[:, i, j], reduce(part, axis=(1, 2)), rtol=1e-12)
+            np.testing.assert_allclose(y[:, i, j], reduce(window, axis=(1, 2)), rtol=1e-12)
 
 
 def test_a_seed_reproduces_the_windows():

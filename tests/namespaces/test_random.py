@@ -47,17 +47,17 @@ def test_another_seed_gives_other_numbers():
 
 def test_an_operation_seed_has_its_own_stream():
     tf.random.set_seed(7)
-    plain = draws()
+    expected = draws()
     tf.random.set_seed(7)
-    own = [tf.random.uniform([2], seed=1).numpy().tolist() for _ in range(2)]
+    first_draws = [tf.random.uniform([2], seed=1).numpy().tolist() for _ in range(2)]
     after = draws()
     tf.random.set_seed(7)
-    again = [tf.random.uniform([2], seed=1).numpy().tolist() for _ in range(2)]
+    second_draws = [tf.random.uniform([2], seed=1).numpy().tolist() for _ in range(2)]
 
-    assert after == plain
-    assert own == again
-    assert own[0] != own[1]
-    assert own[0] != tf.random.uniform([2], seed=2).numpy().tolist()
+    assert after == expected
+    assert first_draws == second_draws
+    assert first_draws[0] != first_draws[1]
+    assert first_draws[0] != tf.random.uniform([2], seed=2).numpy().tolist()
 
 
 def test_an_operation_seed_suffices_without_a_global_seed():
@@ -76,7 +76,7 @@ def test_without_any_seed_numbers_differ():
 
 def test_draws_of_other_threads_have_no_effect():
     tf.random.set_seed(7)
-    alone = draws(6)
+    single_threaded = draws(6)
     tf.random.set_seed(7)
     first = draws(3)
     other = []
@@ -84,8 +84,8 @@ def test_draws_of_other_threads_have_no_effect():
     thread.start()
     thread.join()
 
-    assert first + draws(3) == alone
-    assert not any(numbers in alone for numbers in other)
+    assert first + draws(3) == single_threaded
+    assert not any(numbers in single_threaded for numbers in other)
 
 
 def test_concurrent_threads_draw_different_numbers():
@@ -109,11 +109,11 @@ def test_replaying_a_saved_state_does_not_affect_the_stream():
         second = [draws(), tf.random.normal([2], seed=3).numpy().tolist()]
         with random_state.replaying(saved):
             third = [draws(), tf.random.normal([2], seed=3).numpy().tolist()]
-        inside = draws()
-    outside = draws()
+        replayed = draws()
+    after_replay = draws()
 
     assert first == second == third
-    assert inside == outside
+    assert replayed == after_replay
 
 
 def test_recomputed_functions_draw_the_same_numbers():
@@ -207,14 +207,14 @@ def test_shuffling_keeps_the_rows():
 
 def test_gradients_flow_to_mean_and_stddev():
     mean, stddev = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
-    unit = tf.random.stateless_normal([4, 2], SEED).numpy()
+    standard = tf.random.stateless_normal([4, 2], SEED).numpy()
     with tf.GradientTape() as tape:
         x = tf.random.stateless_normal([4, 2], SEED, mean, stddev)
     g = tape.gradient(x, [mean, stddev])
 
-    np.testing.assert_allclose(x, unit * 3 + [1, 2], rtol=1e-6)
+    np.testing.assert_allclose(x, standard * 3 + [1, 2], rtol=1e-6)
     np.testing.assert_allclose(g[0], [4.0, 4.0])
-    np.testing.assert_allclose(g[1], unit.sum(), rtol=1e-5)
+    np.testing.assert_allclose(g[1], standard.sum(), rtol=1e-5)
 
 
 def test_integers_require_maxval():
@@ -254,9 +254,9 @@ def test_split_seeds_are_new_and_reproducible():
 
 
 def test_folding_in_another_number_gives_another_seed():
-    first, again, other = (tf.random.fold_in(SEED, n).numpy().tolist() for n in (1, 1, 2))
+    first, repeated, other = (tf.random.fold_in(SEED, n).numpy().tolist() for n in (1, 1, 2))
 
-    assert first == again
+    assert first == repeated
     assert first != other
 
 
@@ -309,14 +309,14 @@ def test_split_generators_are_independent():
 
 
 def test_the_global_generator_can_be_replaced():
-    before = tf.random.get_global_generator()
-    mine = tf.random.Generator.from_seed(1)
+    previous = tf.random.get_global_generator()
+    generator = tf.random.Generator.from_seed(1)
     try:
-        tf.random.set_global_generator(mine)
-        assert tf.random.get_global_generator() is mine
+        tf.random.set_global_generator(generator)
+        assert tf.random.get_global_generator() is generator
     finally:
-        tf.random.set_global_generator(before)
-    assert tf.random.get_global_generator() is before
+        tf.random.set_global_generator(previous)
+    assert tf.random.get_global_generator() is previous
 
 
 def test_threads_share_a_generator_without_repeating_numbers():

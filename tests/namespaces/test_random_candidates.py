@@ -64,16 +64,16 @@ def test_unique_classes_are_distinct_and_counts_use_the_tries_made(sampler, prob
     for _ in range(20):
         sampled, true_count, sampled_count = sampler(TRUE, 2, 3, True)
         assert len(set(sampled.numpy().tolist())) == 3
-        share = probabilities[TRUE.numpy()]
-        if np.allclose(true_count, share * 3):
+        probability = probabilities[TRUE.numpy()]
+        if np.allclose(true_count, probability * 3):
             tries.add(3)
             continue
-        taken = np.log1p(-true_count.numpy()[0, 0]) / np.log1p(-share[0, 0])
-        number = round(float(taken))
+        tries_made = np.log1p(-true_count.numpy()[0, 0]) / np.log1p(-probability[0, 0])
+        number = round(float(tries_made))
         tries.add(number)
-        np.testing.assert_allclose(true_count, 1 - (1 - share) ** number, rtol=1e-5)
-        share = probabilities[sampled.numpy()]
-        np.testing.assert_allclose(sampled_count, 1 - (1 - share) ** number, rtol=1e-5)
+        np.testing.assert_allclose(true_count, 1 - (1 - probability) ** number, rtol=1e-5)
+        probability = probabilities[sampled.numpy()]
+        np.testing.assert_allclose(sampled_count, 1 - (1 - probability) ** number, rtol=1e-5)
 
     assert len(tries) > 1
     assert min(tries) == 3
@@ -235,15 +235,15 @@ def test_a_missing_file_is_reported():
 def test_lines_of_a_vocabulary_must_end_in_numbers(tmp_path, line):
     path = tmp_path / "words.csv"
     path.write_bytes(b"a,1\n" + line + b"\n")
-    word = line.rpartition(b",")[2]
+    last_field = line.rpartition(b",")[2]
 
     assert_raises(
         lambda: tf.random.fixed_unigram_candidate_sampler(
             [[0]], 1, 1, True, 2, vocab_file=str(path)
         ),
         tf.errors.InvalidArgumentError,
-        f"fixed_unigram_candidate_sampler: line 2 of vocab_file ends in {word!r}. Expected a "
-        "number.",
+        f"fixed_unigram_candidate_sampler: line 2 of vocab_file ends in {last_field!r}. Expected "
+        "a number.",
     )
     with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
         tf.random.fixed_unigram_candidate_sampler([[0]], 1, 1, True, 2, vocab_file=str(tmp_path))

@@ -27,9 +27,9 @@ def counts_follow(x, distribution):
     """
     values = np.arange(x.max() + 1)
     expected = distribution.pmf(values) * len(x)
-    usual = expected >= 50
+    is_frequent = expected >= 50
     observed = np.bincount(x)
-    pair = [[*n[usual], len(x) - n[usual].sum() + 1] for n in (observed, expected)]
+    pair = [[*n[is_frequent], len(x) - n[is_frequent].sum() + 1] for n in (observed, expected)]
     return scipy.stats.chisquare(*pair).pvalue > 0.01
 
 
@@ -161,8 +161,8 @@ def test_gradient_of_gamma_with_respect_to_alpha_matches_the_quantile_function(d
     forward, backward = (scipy.special.gammaincinv(alpha + h, u) for h in (step, -step))
 
     np.testing.assert_allclose(first, ((forward - backward) / (2 * step)).sum(0), rtol=1e-6)
-    curvature = ((forward - 2 * x + backward) / step**2).sum(0)
-    np.testing.assert_allclose(second[:4], curvature[:4], rtol=1e-4, atol=1e-3)
+    second_difference = ((forward - 2 * x + backward) / step**2).sum(0)
+    np.testing.assert_allclose(second[:4], second_difference[:4], rtol=1e-4, atol=1e-3)
 
 
 def _with_gradients(draw, parameter):
@@ -205,17 +205,17 @@ def test_gradients_of_truncated_normal_match_the_quantile_function(low, high):
     with tf.GradientTape() as tape:
         x = tf.random.stateless_parameterized_truncated_normal([9], SEED, *parameters)
     gradients = tape.gradient(x, parameters)
-    for place, g in enumerate(gradients):
-        if np.isinf(values[place]):
+    for index, g in enumerate(gradients):
+        if np.isinf(values[index]):
             assert g.numpy() == 0
             continue
-        slope = _difference(lambda *p: _moved_quantiles(x.numpy(), values, p), values, place)
+        slope = _difference(lambda *p: _moved_quantiles(x.numpy(), values, p), values, index)
         np.testing.assert_allclose(g, slope.sum(), rtol=1e-5, atol=1e-7)
 
 
-def _difference(f, values, place, step=1e-4):
-    moved = [[v + h * (i == place) for i, v in enumerate(values)] for h in (step, -step)]
-    return (f(*moved[0]) - f(*moved[1])) / (2 * step)
+def _difference(f, values, index, step=1e-4):
+    shifted = [[v + h * (i == index) for i, v in enumerate(values)] for h in (step, -step)]
+    return (f(*shifted[0]) - f(*shifted[1])) / (2 * step)
 
 
 def _moved_quantiles(x, before, after):
@@ -246,20 +246,20 @@ def test_second_derivatives_of_truncated_normal_numbers(low, high):
     with tf.GradientTape() as tape:
         tape.watch(parameters)
         total = first(*parameters)
-    for place, g in enumerate(tape.gradient(total, parameters)):
-        if np.isfinite(values[place]):
-            slope = _difference(lambda *v: first(*map(tf.constant, v)).numpy(), values, place, 1e-5)
+    for index, g in enumerate(tape.gradient(total, parameters)):
+        if np.isfinite(values[index]):
+            slope = _difference(lambda *v: first(*map(tf.constant, v)).numpy(), values, index, 1e-5)
             np.testing.assert_allclose(g, slope, rtol=1e-5, atol=1e-8)
 
 
 def test_no_gradient_flows_to_the_parameters_of_counts():
-    rate, chance = tf.Variable(3.0), tf.Variable(0.5)
+    rate, probability = tf.Variable(3.0), tf.Variable(0.5)
     with tf.GradientTape(persistent=True) as tape:
         x = tf.random.poisson([2], rate)
-        y = tf.random.stateless_binomial([2], SEED, 5.0, chance, tf.float32)
+        y = tf.random.stateless_binomial([2], SEED, 5.0, probability, tf.float32)
 
     assert tape.gradient(x, rate) is None
-    assert tape.gradient(y, chance) is None
+    assert tape.gradient(y, probability) is None
 
 
 # Errors
@@ -433,8 +433,8 @@ def test_categorical_frequencies_match_the_logits():
     x = tf.random.stateless_categorical(logits, SIZE, SEED, tf.int32)
 
     assert x.dtype == tf.int32
-    for row, shares in zip(x.numpy(), np.exp(logits), strict=True):
-        assert scipy.stats.chisquare(np.bincount(row), shares * SIZE).pvalue > 0.01
+    for row, weights in zip(x.numpy(), np.exp(logits), strict=True):
+        assert scipy.stats.chisquare(np.bincount(row), weights * SIZE).pvalue > 0.01
 
 
 def test_classes_with_probability_zero_are_never_drawn():

@@ -151,8 +151,8 @@ def test_gradient_flows_to_parameters_of_a_window_function():
 
 @pytest.mark.parametrize("length", [2, 5, 6])
 def test_gradient_flows_to_beta_of_kaiser_windows(length):
-    for make in (tf.signal.kaiser_window, tf.signal.kaiser_bessel_derived_window):
-        assert_gradients(lambda beta, make=make: make(length, beta, tf.float64), 3.0)
+    for window_fn in (tf.signal.kaiser_window, tf.signal.kaiser_bessel_derived_window):
+        assert_gradients(lambda beta, window_fn=window_fn: window_fn(length, beta, tf.float64), 3.0)
 
 
 def test_gradient_flows_through_the_inverse_window():
@@ -178,13 +178,13 @@ def test_pad_value_has_no_gradient():
 def test_inverse_stft_reconstructs_the_signal(length, step):
     x = np.sin(np.arange(40.0) ** 1.5)
     window = tf.signal.hamming_window
-    back = tf.signal.inverse_stft_window_fn(step, window)
+    inverse_window = tf.signal.inverse_stft_window_fn(step, window)
 
     y = tf.signal.stft(x, length, step, window_fn=window)
-    z = tf.signal.inverse_stft(y, length, step, window_fn=back).numpy()
+    z = tf.signal.inverse_stft(y, length, step, window_fn=inverse_window).numpy()
 
-    inside = slice(length, z.size - length)  # where all windows overlap
-    np.testing.assert_allclose(z[inside], x[: z.size][inside], atol=1e-12)
+    interior = slice(length, z.size - length)  # where all windows overlap
+    np.testing.assert_allclose(z[interior], x[: z.size][interior], atol=1e-12)
 
 
 @pytest.mark.parametrize("norm", [None, "ortho"])
@@ -210,27 +210,29 @@ def test_ifftshift_inverts_fftshift(axes):
 # Dtypes and sizes
 
 
-@pytest.mark.parametrize("real, compound", [("float32", "complex64"), ("float64", "complex128")])
-def test_precision_is_kept(real, compound):
-    x, z = tf.constant(M, real), tf.constant(Z, compound)
+@pytest.mark.parametrize(
+    "real, complex_dtype", [("float32", "complex64"), ("float64", "complex128")]
+)
+def test_precision_is_kept(real, complex_dtype):
+    x, z = tf.constant(M, real), tf.constant(Z, complex_dtype)
 
-    assert {f(x).dtype.name for f in (tf.signal.rfft, tf.signal.rfft2d)} == {compound}
-    assert {f(z).dtype.name for f in (tf.signal.fft, tf.signal.ifft2d)} == {compound}
+    assert {f(x).dtype.name for f in (tf.signal.rfft, tf.signal.rfft2d)} == {complex_dtype}
+    assert {f(z).dtype.name for f in (tf.signal.fft, tf.signal.ifft2d)} == {complex_dtype}
     assert {f(z).dtype.name for f in (tf.signal.irfft, tf.signal.irfft2d)} == {real}
     assert tf.signal.dct(x, 4).dtype == real
-    assert tf.signal.stft(x, 4, 2).dtype == compound
+    assert tf.signal.stft(x, 4, 2).dtype == complex_dtype
     assert tf.signal.mdct(x, 4).dtype == real
     assert gradient(lambda x: tf.abs(tf.signal.rfft(x)), x)[0].dtype == real
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(
-    "make", [tf.signal.hann_window, tf.signal.vorbis_window, tf.signal.kaiser_window]
+    "window_fn", [tf.signal.hann_window, tf.signal.vorbis_window, tf.signal.kaiser_window]
 )
-def test_windows_in_half_precision_are_rounded_once(make, dtype):
-    exact = make(7, dtype=tf.float64)
+def test_windows_in_half_precision_are_rounded_once(window_fn, dtype):
+    exact = window_fn(7, dtype=tf.float64)
 
-    assert (make(7, dtype=dtype).numpy() == tf.cast(exact, dtype).numpy()).all()
+    assert (window_fn(7, dtype=dtype).numpy() == tf.cast(exact, dtype).numpy()).all()
 
 
 def test_frames_of_half_precision_are_summed_in_float32():
@@ -255,8 +257,8 @@ def test_mel_bands_are_triangles(rate):
     assert (weights[0] == 0).all()
     assert weights.min() == 0
     assert weights.max() <= 1
-    inside = weights[(weights > 0).sum(1) == 2]
-    np.testing.assert_allclose(inside.sum(1), 1)  # neighbors add up to 1
+    interior = weights[(weights > 0).sum(1) == 2]
+    np.testing.assert_allclose(interior.sum(1), 1)  # neighbors add up to 1
 
 
 # Errors

@@ -275,19 +275,19 @@ def test_second_order_through_coordinates_and_updates():
     np.testing.assert_array_equal(hu, [30.0])
 
 
-@pytest.mark.parametrize("around", [lambda f: f, tf.function])
-def test_ignored_out_of_bounds_indices_get_no_gradient(around):
-    places = tf.constant([[0], [5], [-1], [0]])
+@pytest.mark.parametrize("decorator", [lambda f: f, tf.function])
+def test_ignored_out_of_bounds_indices_get_no_gradient(decorator):
+    indices = tf.constant([[0], [5], [-1], [0]])
     x, u = tf.Variable([2.0, 3.0]), tf.Variable([1.0, 2.0, 3.0, 4.0])
 
-    @around
-    def gradients(places):
+    @decorator
+    def gradients(indices):
         with tf.GradientTape() as tape:
-            y = tf.gather_nd(x, places, bad_indices_policy="IGNORE") ** 2
-            z = tf.tensor_scatter_nd_add(x, places, u, bad_indices_policy="IGNORE") ** 2
+            y = tf.gather_nd(x, indices, bad_indices_policy="IGNORE") ** 2
+            z = tf.tensor_scatter_nd_add(x, indices, u, bad_indices_policy="IGNORE") ** 2
         return tape.gradient([y, z], [x, u])
 
-    gx, gu = gradients(places)
+    gx, gu = gradients(indices)
 
     np.testing.assert_array_equal(gx, [8.0 + 14.0, 6.0])
     np.testing.assert_array_equal(gu, [14.0, 0.0, 0.0, 14.0])

@@ -11,7 +11,7 @@ ONES = tf.ones([3, 4])
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "message"),
+    ("call", "error", "message"),
     [
         (
             lambda: tf.zeros(10**30),
@@ -198,8 +198,8 @@ ONES = tf.ones([3, 4])
         ),
     ],
 )
-def test_message(call, kind, message):
-    assert_raises(call, kind, message)
+def test_message(call, error, message):
+    assert_raises(call, error, message)
 
 
 @pytest.mark.parametrize(

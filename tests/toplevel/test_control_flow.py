@@ -186,7 +186,7 @@ def test_results_are_new_tensors():
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "message"),
+    ("call", "error", "message"),
     [
         (lambda: tf.cond(True), TypeError, "cond(): 'true_fn' argument required"),
         (
@@ -440,8 +440,8 @@ def test_results_are_new_tensors():
         ),
     ],
 )
-def test_message(call, kind, message):
-    assert_raises(call, kind, message)
+def test_message(call, error, message):
+    assert_raises(call, error, message)
 
 
 def test_an_error_in_py_function_keeps_its_cause():

@@ -17,10 +17,10 @@ INITIALIZERS = {
 
 @pytest.mark.parametrize("initializer", INITIALIZERS.values(), ids=INITIALIZERS)
 def test_an_initializer_is_rebuilt_from_its_configuration(initializer):
-    again = type(initializer).from_config(initializer.get_config())
+    rebuilt = type(initializer).from_config(initializer.get_config())
 
-    assert again.get_config() == initializer.get_config()
-    np.testing.assert_array_equal(again([2, 3]), initializer([2, 3]))
+    assert rebuilt.get_config() == initializer.get_config()
+    np.testing.assert_array_equal(rebuilt([2, 3]), initializer([2, 3]))
 
 
 @pytest.mark.parametrize("initializer", INITIALIZERS.values(), ids=INITIALIZERS)
@@ -32,15 +32,17 @@ def test_an_initializer_creates_the_initial_value_of_a_variable(initializer):
 
 
 @pytest.mark.parametrize(
-    "make", [tf.random_normal_initializer, tf.random_uniform_initializer], ids=["normal", "uniform"]
+    "initializer_class",
+    [tf.random_normal_initializer, tf.random_uniform_initializer],
+    ids=["normal", "uniform"],
 )
-def test_with_a_seed_every_call_returns_the_same_numbers(make):
-    seeded, free = make(seed=5), make()
+def test_with_a_seed_every_call_returns_the_same_numbers(initializer_class):
+    seeded, unseeded = initializer_class(seed=5), initializer_class()
 
     np.testing.assert_array_equal(seeded([9]), seeded([9]))
-    np.testing.assert_array_equal(seeded([9]), make(seed=5)([9]))
-    assert (seeded([9]).numpy() != make(seed=6)([9]).numpy()).any()
-    assert (free([9]).numpy() != free([9]).numpy()).any()
+    np.testing.assert_array_equal(seeded([9]), initializer_class(seed=5)([9]))
+    assert (seeded([9]).numpy() != initializer_class(seed=6)([9]).numpy()).any()
+    assert (unseeded([9]).numpy() != unseeded([9]).numpy()).any()
 
 
 def test_random_numbers_have_the_given_parameters():

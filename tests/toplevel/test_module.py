@@ -54,8 +54,8 @@ def test_own_variables_come_first_sorted_by_attribute_name():
 def test_properties_return_tuples():
     model = Model()
 
-    for answer in (model.variables, model.trainable_variables, model.submodules):
-        assert type(answer) is tuple
+    for result in (model.variables, model.trainable_variables, model.submodules):
+        assert type(result) is tuple
 
 
 def test_shared_variables_are_listed_once():

@@ -23,7 +23,7 @@ Pair = collections.namedtuple("Pair", "x y")
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("value", "expected"),
     [
         (1.5, "1.5"),
         ("a", "a"),
@@ -63,8 +63,8 @@ Pair = collections.namedtuple("Pair", "x y")
         ),
     ],
 )
-def test_formatting(value, words):
-    assert printed(value) == f"{words}\n"
+def test_formatting(value, expected):
+    assert printed(value) == f"{expected}\n"
 
 
 def test_numbers_have_enough_digits_to_be_distinct():

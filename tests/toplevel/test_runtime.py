@@ -19,16 +19,16 @@ class Meters:
 
 
 def convert(x, dtype=None, name=None, as_ref=False):  # noqa: ARG001
-    held = isinstance(x.value, tf.Tensor | tf.Variable)
-    return tf.convert_to_tensor(x.value) if held else tf.constant(x.value, dtype)
+    is_tensor = isinstance(x.value, tf.Tensor | tf.Variable)
+    return tf.convert_to_tensor(x.value) if is_tensor else tf.constant(x.value, dtype)
 
 
 @pytest.fixture
 def registered():
-    before = list(CONVERSIONS)
+    saved = list(CONVERSIONS)
     tf.register_tensor_conversion_function(Meters, convert)
     yield
-    CONVERSIONS[:] = before
+    CONVERSIONS[:] = saved
 
 
 @pytest.mark.usefixtures("registered")
@@ -62,10 +62,10 @@ class TestConversion:
     def test_functions_are_tried_by_priority(self):
         tried = []
 
-        def function(name, answer):
+        def function(name, result):
             def convert(x, dtype=None, name_=None, as_ref=False, **_):  # noqa: ARG001
                 tried.append(name)
-                return answer
+                return result
 
             return convert
 
@@ -138,13 +138,13 @@ def test_a_gradient_can_be_registered_once():
 
 
 def test_one_thread_at_a_time_is_in_a_section():
-    section, inside, most = tf.CriticalSection(), [], []
+    section, entered, max_entered = tf.CriticalSection(), [], []
 
     def work():
-        inside.append(1)
-        most.append(len(inside))
+        entered.append(1)
+        max_entered.append(len(entered))
         time.sleep(0.005)
-        inside.pop()
+        entered.pop()
         return 1.0
 
     threads = [threading.Thread(target=section.execute, args=(work,)) for _ in range(4)]
@@ -153,7 +153,7 @@ def test_one_thread_at_a_time_is_in_a_section():
     for thread in threads:
         thread.join()
 
-    assert most == [1] * 4
+    assert max_entered == [1] * 4
 
 
 def test_a_section_returns_tensors_and_is_released_after_an_error():

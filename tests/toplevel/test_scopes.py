@@ -29,8 +29,8 @@ def test_names_of_nested_scopes_are_joined(inner, variable, scope):
 def test_a_scope_is_reentrant():
     with tf.name_scope("a") as full_name:
         pass
-    again = tf.name_scope(full_name)
-    with tf.name_scope("other"), again as first, again as second:
+    reentered = tf.name_scope(full_name)
+    with tf.name_scope("other"), reentered as first, reentered as second:
         assert first == second == "a/"
         assert tf.Variable(0.0).name == "a/Variable:0"
     assert tf.get_current_name_scope() == ""
@@ -44,13 +44,13 @@ def test_a_scope_is_left_after_an_error():
 
 
 def test_each_thread_has_its_own_scopes():
-    found = []
+    names = []
     with tf.name_scope("a"):
-        other = threading.Thread(target=lambda: found.append(tf.Variable(0.0, name="v").name))
+        other = threading.Thread(target=lambda: names.append(tf.Variable(0.0, name="v").name))
         other.start()
         other.join()
 
-    assert found == ["v:0"]
+    assert names == ["v:0"]
 
 
 def test_a_scope_requires_a_string_name():
@@ -65,30 +65,30 @@ def test_a_scope_requires_a_string_name():
 
 
 def test_creators_run_innermost_first_and_receive_all_arguments():
-    seen = []
+    received = []
 
     def outer(next_creator, **kwargs):
-        seen.append(("outer", kwargs["name"], kwargs["trainable"]))
+        received.append(("outer", kwargs["name"], kwargs["trainable"]))
         return next_creator(**kwargs)
 
     def inner(next_creator, **kwargs):
-        seen.append(("inner", kwargs["name"], kwargs["trainable"]))
+        received.append(("inner", kwargs["name"], kwargs["trainable"]))
         assert {"initial_value", "dtype", "shape", "constraint", "aggregation"} <= set(kwargs)
         return next_creator(**kwargs | {"name": "renamed", "trainable": False})
 
     with tf.variable_creator_scope(outer), tf.variable_creator_scope(inner):
         v = tf.Variable([1.0], name="v")
 
-    assert seen == [("inner", "v", None), ("outer", "renamed", False)]
+    assert received == [("inner", "v", None), ("outer", "renamed", False)]
     assert (v.name, v.trainable) == ("renamed:0", False)
     assert tf.Variable(1.0).trainable
 
 
 def test_a_creator_may_return_another_object():
     with tf.variable_creator_scope(lambda next_creator, **kwargs: (next_creator(**kwargs), "too")):
-        v, word = tf.Variable(1.0)
+        v, label = tf.Variable(1.0)
 
-    assert (float(v), word) == (1.0, "too")
+    assert (float(v), label) == (1.0, "too")
 
 
 def test_subclasses_of_variable_bypass_creators():
@@ -111,7 +111,7 @@ def test_operations_run_where_their_inputs_are(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "message"),
+    ("name", "error", "message"),
     [
         (
             "banana",
@@ -133,12 +133,12 @@ def test_operations_run_where_their_inputs_are(name):
         ),
     ],
 )
-def test_invalid_device_names_raise(name, kind, message):
+def test_invalid_device_names_raise(name, error, message):
     def enter():
         with tf.device(name):
             pass
 
-    assert_raises(enter, kind, message)
+    assert_raises(enter, error, message)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ FUNCTIONS = {
 def test_values_and_gradients_match_a_loop(name):
     fn, at = FUNCTIONS[name]
     x = tf.constant(at)
-    found = []
+    results = []
     for run in (lambda: tf.vectorized_map(fn, x, fallback_to_while_loop=False),
                 lambda: by_loop(fn, x)):  # fmt: skip
         with tf.GradientTape() as tape:
@@ -86,9 +86,9 @@ def test_values_and_gradients_match_a_loop(name):
             y = run()
         weights = tf.constant(np.cos(np.arange(y.numpy().size)).reshape(y.shape))
         gradients = tape.gradient(y, [x, W], weights, unconnected_gradients="zero")
-        found.append([y.numpy(), *(tf.convert_to_tensor(g).numpy() for g in gradients)])
+        results.append([y.numpy(), *(tf.convert_to_tensor(g).numpy() for g in gradients)])
 
-    for actual, expected in zip(*found, strict=True):
+    for actual, expected in zip(*results, strict=True):
         assert actual.dtype == expected.dtype
         np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-13)
 
