@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import Any
 
 from retrograde.tensorflow_shim import compatibility, runner
 
-_COMMANDS = ("run", "check", "-h", "--help", "--version")
+_COMMANDS = ("run", "launch", "check", "-h", "--help", "--version")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     rest.required = False  # otherwise argparse lists it as missing when FILE is missing
     run.set_defaults(command=_run)
+    _add_launch(commands)
     check = commands.add_parser(
         "check",
         help="list the TensorFlow names in a program that retrograde does not support",
@@ -69,6 +71,71 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(command=_check)
     return parser
+
+
+def _add_launch(commands: Any) -> None:
+    command = commands.add_parser(
+        "launch",
+        help="run a program in several worker processes",
+        description="Run a program that uses tf.distribute.MultiWorkerMirroredStrategy in several "
+        "worker processes. Each worker gets TF_CONFIG, and its output is prefixed with its rank. "
+        "If one fails, all are stopped. The exit code is 0 if all workers succeed, otherwise the "
+        "code of the worker that failed first.",
+    )
+    command.add_argument(
+        "-n",
+        dest="workers",
+        type=_positive,
+        required=True,
+        metavar="N",
+        help="number of workers on this machine",
+    )
+    command.add_argument(
+        "--max-restarts",
+        type=int,
+        default=0,
+        metavar="R",
+        help="start all workers again at most R times after a failure; the program restores its "
+        "last checkpoint",
+    )
+    command.add_argument(
+        "--hosts",
+        type=lambda text: text.split(","),
+        default=(),
+        metavar="HOST[:PORT],...",
+        help="the machines of the cluster, on each of which this command runs; without it, workers "
+        "listen on the loopback interface only",
+    )
+    command.add_argument(
+        "--host-rank", type=int, default=0, metavar="I", help="place of this machine in --hosts"
+    )
+    command.add_argument(
+        "-m",
+        "--module",
+        action="store_true",
+        help="run a module, as `python -m` does; FILE is its name",
+    )
+    command.add_argument("file", metavar="FILE", help="a Python file")
+    rest = command.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="arguments for the program"
+    )
+    rest.required = False
+    command.set_defaults(command=_launch)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive integer, not {text}")
+    return number
+
+
+def _launch(options: argparse.Namespace) -> int:
+    from retrograde.distribute.launch import Cluster, launch
+
+    program = [*(["-m"] if options.module else []), options.file, *options.arguments]
+    cluster = Cluster(options.workers, options.hosts, options.host_rank)
+    return launch(program, cluster, options.max_restarts)
 
 
 def _run(options: argparse.Namespace) -> int:
