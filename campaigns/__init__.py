@@ -1,10 +1,10 @@
-"""Fault and fuzz campaigns: random trials that look for wrong results, lost state and bad errors.
+"""Randomized robustness tests: they look for wrong results, lost state and bad errors.
 
 Each module listed in `CAMPAIGNS` defines
 
 - `trial(seed)`, which runs one trial. Everything random in it derives from `seed`. It returns
-  `None` if the trial passed, and otherwise a text: what went wrong and a minimal program or
-  command that reproduces it.
+  `None` if the trial passed, and otherwise a text: the problem and a minimal program or command
+  that reproduces it.
 - `SHORT`, the number of trials that CI runs.
 """
 

@@ -1,4 +1,4 @@
-"""The command line of the campaigns."""
+"""Runs the campaigns from the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from campaigns import CAMPAIGNS
 
 def main(argv: list[str] | None = None) -> int:
     """Runs campaigns and returns the exit status: 1 if any trial failed."""
-    options = _parsed(argv)
+    options = _parse(argv)
     if options.tensorflow:
         os.environ["CAMPAIGN_TENSORFLOW"] = options.tensorflow
     failed = 0
@@ -25,26 +25,28 @@ def main(argv: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _parsed(argv: list[str] | None) -> argparse.Namespace:
+def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="campaigns", description="Random trials against a running retrograde."
+        prog="campaigns", description="Runs randomized robustness tests."
     )
     parser.add_argument(
         "--minutes", type=float, default=2.0, help="how long each campaign runs (default: 2)"
     )
-    parser.add_argument("--trials", type=int, help="run this many trials, however long they take")
+    parser.add_argument("--trials", type=int, help="run this many trials, with no time limit")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first trial")
-    parser.add_argument("--short", action="store_true", help="run the few trials that CI runs")
+    parser.add_argument(
+        "--short", action="store_true", help="run the small number of trials that CI runs"
+    )
     parser.add_argument(
         "--only", type=lambda text: text.split(","), help=f"some of {','.join(CAMPAIGNS)}"
     )
     parser.add_argument(
-        "--most", type=int, default=10, help="stop a campaign after this many failures"
+        "--max-failures", type=int, default=10, help="stop a campaign after this many failures"
     )
     parser.add_argument(
         "--tensorflow",
         metavar="PYTHON",
-        help="an interpreter that has TensorFlow: random programs are compared with it, too",
+        help="an interpreter with TensorFlow, to compare random programs with it",
     )
     options = parser.parse_args(argv)
     unknown = set(options.only or ()) - set(CAMPAIGNS)
@@ -54,7 +56,7 @@ def _parsed(argv: list[str] | None) -> argparse.Namespace:
 
 
 def run(name: str, options: argparse.Namespace) -> int:
-    """Runs one campaign, prints its failures and its counts, and returns how many trials failed."""
+    """Runs one campaign, prints its failures and counts, and returns the number of failures."""
     campaign = importlib.import_module(f"campaigns.{name}")
     start = time.monotonic()
     tried = failed = 0
@@ -66,9 +68,9 @@ def run(name: str, options: argparse.Namespace) -> int:
             problem = traceback.format_exc()
         if problem is not None:
             failed += 1
-            again = f"make campaigns ARGS='--only {name} --trials 1 --seed {seed}'"
-            print(f"FAILED {name}, seed {seed} ({again})\n{problem}\n", flush=True)
-            if failed == options.most:
+            command = f"make campaigns ARGS='--only {name} --trials 1 --seed {seed}'"
+            print(f"FAILED {name}, seed {seed} ({command})\n{problem}\n", flush=True)
+            if failed == options.max_failures:
                 break
         _report_progress(name, tried, failed, start)
     seconds = time.monotonic() - start
@@ -92,7 +94,7 @@ def _seeds(campaign: object, options: argparse.Namespace, start: float) -> Itera
 
 
 def _report_progress(name: str, tried: int, failed: int, start: float) -> None:
-    """Rewrites one line, on a terminal only."""
+    """Updates a progress line, on terminals only."""
     if sys.stderr.isatty():
         seconds = time.monotonic() - start
         print(f"\r{name}: {tried} tried, {failed} failed, {seconds:.0f} s", end="", file=sys.stderr)

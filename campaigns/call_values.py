@@ -1,4 +1,4 @@
-"""The values that bad calls are made of, as Python text, and the names that they use."""
+"""Argument values for invalid calls, as Python expressions, and the names they use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = {
 
 
 def S(*shape: int, lo: float = 0.2, hi: float = 0.8, kind: str = "") -> Any:
-    """A tensor of this shape between `lo` and `hi`; see `parity.answers.Sources`."""
+    """Returns a tensor of this shape with values between `lo` and `hi`."""
     if kind == "c":
         return tf.complex(S(*shape, lo=lo, hi=hi), S(*shape, lo=lo, hi=hi))
     if kind == "cspd":
@@ -28,14 +28,14 @@ def S(*shape: int, lo: float = 0.2, hi: float = 0.8, kind: str = "") -> Any:
 
 
 def cyclic() -> list:
-    """A list that contains itself."""
+    """Returns a list that contains itself."""
     value: list = [1.0]
     value.append(value)
     return value
 
 
 def deep(levels: int) -> list:
-    """A number inside many lists."""
+    """Returns a number inside nested lists."""
     value: Any = 1.0
     for _ in range(levels):
         value = [value]
@@ -43,7 +43,7 @@ def deep(levels: int) -> list:
 
 
 def readonly() -> np.ndarray:
-    """An array that may not be written."""
+    """Returns a read-only array."""
     array = np.ones((2, 3), np.float32)
     array.flags.writeable = False
     return array
@@ -55,11 +55,11 @@ def same(*args: Any) -> Any:
 
 
 class Odd:
-    """An object with nothing but a name."""
+    """A class without any methods."""
 
 
 def names() -> dict[str, Any]:
-    """The names that the texts use."""
+    """Returns the names that the expressions use."""
     return {
         "tf": tf,
         "np": np,
@@ -134,7 +134,7 @@ CLASSES = (
     "object",
     "type",
     "Odd",
-    "tf.Variable",  # not tf.Tensor, whose parameters are no part of the interface: see NOT_CALLED
+    "tf.Variable",  # not tf.Tensor: see NOT_CALLED
     "ValueError",
 )
 
@@ -321,7 +321,7 @@ TENSORS = (
 
 POOL = (*NUMBERS, *SCALARS, *CLASSES, *OTHERS, *STRINGS, *LISTS, *ARRAYS, *TENSORS)
 
-# What the methods are called on.
+# Objects whose methods are called.
 OBJECTS = {
     "Tensor": "tf.constant([[1.0, 2.0], [3.0, 4.0]])",
     "integer Tensor": "tf.constant([3, 1, 2])",

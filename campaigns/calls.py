@@ -1,9 +1,9 @@
-"""Bad calls to every public function and method.
+"""Calls every public function and method with invalid arguments.
 
-A trial takes one call that works, from the calls that are compared with TensorFlow or from the
-signature of a function, replaces some of its arguments by values from `POOL`, and runs it. It
-passes if the call returns, or raises one of the documented exception classes with a message,
-within `SECONDS` and `BYTES`, and leaves its arguments and the recorders as they were.
+A trial takes a valid call, from the calls that are compared with TensorFlow or from the signature
+of a function, replaces some of its arguments by values from `POOL`, and runs it. It passes if the
+call returns, or raises one of the documented exception classes with a message, within `SECONDS` and
+`BYTES`, and does not change its arguments or the active recorders.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ from retrograde.core.recorders import thread
 SHORT = 1500  # about 15 seconds
 
 SECONDS = 10
-BYTES = 1 << 30  # how much memory a call may take before its allocations fail
+BYTES = 1 << 30  # memory limit of a call
 
 PACKAGE = os.path.dirname(tf.__file__)
 
 DOCUMENTED = (TypeError, ValueError, NotImplementedError, tf.errors.OpError)
 
-# Other classes that TensorFlow documents or Python's protocols require, by the call's name.
+# Other classes that TensorFlow documents or Python's protocols require, by prefix of the name.
 ALSO: dict[str, tuple[type[Exception], str]] = {
     "tf.gradients": (RuntimeError, "TensorFlow raises it in eager mode"),
     "tf.hessians": (RuntimeError, "TensorFlow raises it in eager mode"),
     "GradientTape.": (RuntimeError, "TensorFlow raises it for a tape in the wrong state"),
     "tf.GradientTape": (RuntimeError, "TensorFlow raises it for a tape in the wrong state"),
     "ForwardAccumulator.": (RuntimeError, "TensorFlow raises it for one in the wrong state"),
-    "tf.image.": (AttributeError, "TensorFlow raises it for a dtype that no image has"),
-    "tf.signal.": (IndexError, "TensorFlow raises it for a signal without axes"),
-    "tf.saved_model.load": (OSError, "TensorFlow raises it where there is no model"),
-    "RaggedTensor.__getitem__": (IndexError, "TensorFlow raises it for a row that is not there"),
+    "tf.image.": (AttributeError, "TensorFlow raises it for an invalid image dtype"),
+    "tf.signal.": (IndexError, "TensorFlow raises it for scalars"),
+    "tf.saved_model.load": (OSError, "TensorFlow raises it if there is no model"),
+    "RaggedTensor.__getitem__": (IndexError, "TensorFlow raises it for a row out of range"),
     "TensorShape.__getitem__": (IndexError, "Python expects it of sequences"),
     "Iterator.__next__": (StopIteration, "the end of an iteration"),
     "NumpyIterator.__next__": (StopIteration, "the end of an iteration"),
-    "tf.compat.as_": (LookupError, "TensorFlow raises it for an encoding that does not exist"),
+    "tf.compat.as_": (LookupError, "TensorFlow raises it for an unknown encoding"),
     "tf.device": (RuntimeError, "TensorFlow raises it for a function in eager mode"),
     "tf.debugging.enable_traceback_filtering": (RuntimeError, "TensorFlow's class"),
     "tf.register_tensor_conversion_function": (RuntimeError, "TensorFlow's class"),
 }
 
-# Not called, each for a reason.
+# Excluded functions, with the reason.
 EXCLUDED = {
-    "tf.debugging.nonfinite": "watches the thread from then on",
-    "tf.debugging.record_lines": "watches the process from then on",
+    "tf.debugging.nonfinite": "changes the thread",
+    "tf.debugging.record_lines": "changes the process",
     "tf.test.main": "ends the process",
     "tf.test.TestCase": "a class of tests, which unittest calls",
-    "tf.compat.v1": "programs of TensorFlow 1",
+    "tf.compat.v1": "TensorFlow 1",
     "tf.keras": "Keras's own functions",
     "tf.initializers": "Keras's own functions",
     "tf.losses": "Keras's own functions",
@@ -84,7 +84,7 @@ EXCLUDED = {
     "tf.debugging.set_log_device_placement": "changes the process",
     "tf.experimental.numpy.experimental_enable_numpy_behavior": "changes the process",
     "tf.register_tensor_conversion_function": "changes the process",
-    "tf.no_gradient": "changes the process, and raises TensorFlow's KeyError for a second time",
+    "tf.no_gradient": "changes the process, and the second call raises KeyError, as in TensorFlow",
     "tf.RegisterGradient": "changes the process",
     "tf.summary.experimental.set_step": "changes the process",
     "tf.summary.trace_on": "changes the process",
@@ -105,7 +105,7 @@ EXCLUDED = {
 }
 
 
-# Classes whose objects functions make: their own parameters are no part of the interface.
+# Classes whose constructors are not public.
 NOT_CALLED = {
     "tf.Tensor",
     "tf.experimental.numpy.ndarray",
@@ -118,7 +118,7 @@ NOT_CALLED = {
 
 
 class Target(NamedTuple):
-    """Something to call: its name, and an expression over `f` that calls it."""
+    """A function: its name, an expression for it, and an expression that calls it as `f`."""
 
     name: str
     function: str
@@ -126,15 +126,15 @@ class Target(NamedTuple):
 
 
 class TooLong(BaseException):
-    """A call took longer than `SECONDS`."""
+    """Raised when a call takes longer than `SECONDS`."""
 
 
-# What can be called
+# Targets
 
 
 @functools.cache
 def targets() -> list[list[Target]]:
-    """Every public function and method, each with the calls to start from."""
+    """Returns every public function and method, each with its valid calls."""
     found: dict[str, list[Target]] = {}
     for functions in namespaces().values():
         for name, expressions in functions.items():
@@ -150,7 +150,7 @@ def targets() -> list[list[Target]]:
 
 
 def _is_excluded(name: str) -> bool:
-    if _find(name) in _not_called() or name.endswith(".value_type"):  # which is such a class
+    if _find(name) in _not_called() or name.endswith(".value_type"):  # a class in `NOT_CALLED`
         return True
     return any(name == other or name.startswith(other + ".") for other in EXCLUDED)
 
@@ -165,11 +165,11 @@ def _find(name: str) -> Any:
 
 
 def _public_names() -> list[str]:
-    """The dotted names of everything callable in the public namespaces."""
+    """Returns the dotted names of all callables in the public namespaces."""
     found: list[str] = []
-    waiting, seen = [("tf", tf)], {id(tf)}
-    while waiting:
-        prefix, module = waiting.pop()
+    pending, seen = [("tf", tf)], {id(tf)}
+    while pending:
+        prefix, module = pending.pop()
         for name in getattr(module, "__all__", ()):
             value, dotted = getattr(module, name), f"{prefix}.{name}"
             if _is_excluded(dotted):
@@ -177,7 +177,7 @@ def _public_names() -> list[str]:
             if isinstance(value, types.ModuleType):
                 if id(value) not in seen and value.__name__.startswith("retrograde"):
                     seen.add(id(value))
-                    waiting.append((dotted, value))
+                    pending.append((dotted, value))
             elif callable(value):
                 found.append(dotted)
                 if isinstance(value, type):
@@ -186,7 +186,7 @@ def _public_names() -> list[str]:
 
 
 def _constructors(kind: type) -> list[str]:
-    """The public class methods and static methods of a class."""
+    """Returns the public class methods and static methods of a class."""
     return [
         name
         for name in dir(kind)
@@ -245,7 +245,7 @@ def _methods(expression: str) -> list[str]:
 
 
 def _from_signature(name: str, function: str) -> list[Target]:
-    """A call with as many arguments as the function requires, and one with one more."""
+    """Returns calls with the required arguments, and with one more keyword argument."""
     try:
         value = _evaluated(function)
         parameters = inspect.signature(value).parameters.values()
@@ -261,8 +261,8 @@ def _from_signature(name: str, function: str) -> list[Target]:
         if p.name not in ("name", "wait")  # `wait` waits for another process
         and (p.kind is p.KEYWORD_ONLY or (p in positional[required:] and p.default is not p.empty))
     ]
-    least = ["1"] * required
-    calls = [least, *([*least, keyword] for keyword in keywords)]
+    minimal = ["1"] * required
+    calls = [minimal, *([*minimal, keyword] for keyword in keywords)]
     return [Target(name, function, f"f({', '.join(call)})") for call in calls]
 
 
@@ -275,14 +275,14 @@ def _evaluated(expression: str) -> Any:
 # Mutation
 
 
-# Their arguments are not replaced: they are not part of the call, or arrays of gigabytes come out,
-# which test nothing but the memory. To copy one before a call took longer than `SECONDS`.
+# The arguments of these functions are not replaced: they are not part of the call, or would create
+# huge arrays, which take longer than `SECONDS` to copy before the call.
 _HELPERS = {"S", "deep", "cyclic", "readonly"}
 _HELPERS |= {f"np.{name}" for name in ("zeros", "ones", "full", "arange", "broadcast_to")}
 
 
 def _arguments(node: ast.AST) -> list[tuple[Any, Any]]:
-    """The places in a call that can be replaced: arguments, and elements of them."""
+    """Returns the positions in a call that can be replaced: arguments and their elements."""
     places: list[tuple[Any, Any]] = []
     if isinstance(node, ast.Call):
         if ast.unparse(node.func) in _HELPERS:
@@ -295,7 +295,7 @@ def _arguments(node: ast.AST) -> list[tuple[Any, Any]]:
 
 
 def _mutated(expression: str, rng: random.Random, count: int) -> str:
-    """The expression with `count` of its arguments replaced."""
+    """Returns the expression with `count` of its arguments replaced."""
     tree = ast.parse(expression, mode="eval")
     for _ in range(count):
         places = _arguments(tree)
@@ -310,11 +310,11 @@ def _mutated(expression: str, rng: random.Random, count: int) -> str:
     return ast.unparse(tree)
 
 
-# A trial
+# Trials
 
 
 def trial(seed: int) -> str | None:
-    """Runs one bad call."""
+    """Runs one invalid call."""
     rng = random.Random(seed)
     target = rng.choice(rng.choice(targets()))
     count = rng.choice((1, 1, 1, 2, 2, 3)) if "f(1" not in target.expression else 4
@@ -342,7 +342,7 @@ def _program(target: Target, expression: str, mode: str) -> str:
 
 
 def _shrunk(target: Target, expression: str, mode: str, problem: str) -> tuple[str, str]:
-    """A shorter call with a problem of the same kind: without arguments that do not matter."""
+    """Removes arguments while the call has a problem of the same kind."""
     if "seconds" in problem:
         return expression, problem
     kind = problem.split(":")[0]
@@ -370,7 +370,7 @@ def _smaller(expression: str) -> Iterator[str]:
 
 
 def _problem(target: Target, expression: str, mode: str) -> str | None:
-    """Runs a call and says what is wrong with what happened, if anything is."""
+    """Runs a call and describes the problem, if any."""
     env = names()
     with _in_folder(), _quiet():
         try:
@@ -380,14 +380,14 @@ def _problem(target: Target, expression: str, mode: str) -> str | None:
         checked = _Checked(function)
         env["f"] = checked
         code = compile(expression, f"<call {target.function}: {expression[:200]}>", "eval")
-        begun = time.monotonic()
+        start = time.monotonic()
         error = _raised(lambda: _run(code, env, mode), _is_limited(target))
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - start
     return (
         _bad_time(seconds, error)
         or _bad_error(target, error)
         or checked.problem
-        or _left_recorders()
+        or _active_recorders()
     )
 
 
@@ -416,7 +416,7 @@ def _use(value: Any) -> None:
 
 
 class _Checked:
-    """The function under test: compares its arguments before and after a call that raises."""
+    """Wraps the function under test, and checks that a call that raises changes no argument."""
 
     def __init__(self, function: Callable) -> None:
         self._function = function
@@ -445,12 +445,12 @@ def _contents(x: Any) -> tuple:
 
 
 def _is_limited(target: Target) -> bool:
-    """Whether it runs with little memory: XLA's compiler ends the process if it gets none."""
+    """Returns whether memory is limited. XLA's compiler crashes if an allocation fails."""
     return "tf.function(" not in target.function and "jit_compile" not in target.expression
 
 
 def _raised(run: Callable, limited: bool) -> BaseException | None:
-    """What `run` raises, with little time, and if `limited` with little memory."""
+    """Returns the exception of `run`, with a timeout and, if `limited`, a memory limit."""
     previous = signal.signal(signal.SIGALRM, _stop)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     if limited:
@@ -458,7 +458,7 @@ def _raised(run: Callable, limited: bool) -> BaseException | None:
             pages = int(file.read().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + BYTES, hard))
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    # A loop in C does not notice signals: then a traceback, with the program, ends the process.
+    # Signals do not interrupt loops in C. Then the process prints a traceback and exits.
     faulthandler.dump_traceback_later(6 * SECONDS, exit=True, file=sys.__stderr__)
     try:
         run()
@@ -492,7 +492,7 @@ def _bad_error(target: Target, error: BaseException | None) -> str | None:
 
 
 def _is_from_numpy_memory(error: BaseException) -> bool:
-    """Whether NumPy refused an allocation with a `ValueError`, which says too little."""
+    """Returns whether NumPy refused an allocation, with an unhelpful `ValueError`."""
     words = ("Maximum allowed", "array is too big")
     return isinstance(error, ValueError) and str(error).startswith(words)
 
@@ -506,7 +506,7 @@ def _frames(error: BaseException | None) -> list[types.TracebackType]:
 
 
 def _is_from_user(error: BaseException) -> bool:
-    """Whether the call's own Python code raised it: a lambda, or an expression around the call."""
+    """Returns whether the arguments raised it: a lambda, or an expression around the call."""
     for at in reversed(_frames(error)):
         file = at.tb_frame.f_code.co_filename
         if file.startswith(("<call", "<string>")) or file.endswith("call_values.py"):
@@ -517,7 +517,7 @@ def _is_from_user(error: BaseException) -> bool:
 
 
 def _where(error: BaseException | None) -> str:
-    """The last lines of the package that a traceback passes."""
+    """Returns the last lines of the package in a traceback."""
     lines = [
         f"    {os.path.relpath(f.tb_frame.f_code.co_filename, PACKAGE)}:{f.tb_lineno}"
         for f in _frames(error)
@@ -526,15 +526,15 @@ def _where(error: BaseException | None) -> str:
     return "\n".join(lines[-4:])
 
 
-def _left_recorders() -> str | None:
-    left = list(thread.recorders)
-    if not left:
+def _active_recorders() -> str | None:
+    recorders = list(thread.recorders)
+    if not recorders:
         return None
     del thread.recorders[:]
-    return f"recorder left active: {left}"
+    return f"recorders are still active: {recorders}"
 
 
-# Where a trial runs
+# Environment
 
 
 @functools.cache
@@ -546,7 +546,7 @@ def _folder() -> str:
 
 @contextlib.contextmanager
 def _in_folder() -> Iterator[None]:
-    """Runs in an empty folder: some functions write files."""
+    """Changes to a temporary folder, because some functions write files."""
     before = os.getcwd()
     os.makedirs(_folder(), exist_ok=True)
     os.chdir(_folder())
@@ -558,7 +558,7 @@ def _in_folder() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings and without what the call prints."""
+    """Suppresses warnings and output."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         with contextlib.redirect_stderr(io.StringIO()):

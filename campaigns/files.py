@@ -1,9 +1,9 @@
-"""Damaged, hostile and decompression-bomb files of every format that is read.
+"""Reads damaged and malicious files and decompression bombs, in every supported format.
 
-A trial makes a valid file, damages it and reads it. Reading has to end within 10 s, take no more
-than 64 MB and 20 times the memory of the file and of the result, create no other file, and return
-a result or raise an error of the classes that the format allows. Damage that is blind to checksums
-has to be refused, or to change nothing.
+A trial creates a valid file, damages it and reads it. Reading must end within 10 s, use at most
+64 MB plus 20 times the size of the file and of the result, create no other file, and return a
+result or raise one of the exception classes of the format. Unless the damage also updates the
+checksums, it must be detected or change nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RARE = {"zlib bomb": 0.05}  # takes long to read
 
 
 def trial(seed: int) -> str | None:
-    """Runs one trial; returns what went wrong."""
+    """Runs one trial. Returns a description of the problem, if any."""
     rng = random.Random(seed)
     weights = [_RARE.get(name, 1) for name in FORMATS]
     (name,) = rng.choices(list(FORMATS), weights)
@@ -71,11 +71,11 @@ def _names(folder: pathlib.Path) -> list[str]:
 def _problem(
     form: Format, folder: pathlib.Path, files: Files, part: str, data: bytes, how: str
 ) -> str | None:
-    """Reads the files; returns what went wrong."""
+    """Reads the files. Returns a description of the problem, if any."""
     start, result = time.monotonic(), None
     tracemalloc.start()
     try:
-        with _alarm(), warnings.catch_warnings():
+        with _timeout(), warnings.catch_warnings():
             warnings.simplefilter("error")
             result = form.read(folder)
     except form.errors:
@@ -90,26 +90,26 @@ def _problem(
         tracemalloc.stop()
     seconds = time.monotonic() - start
     if seconds > _SECONDS:
-        return f"it took {seconds:.1f} s"
-    allowed = _BYTES + _TIMES * (sum(map(len, files.values())) + len(data) + _size(result))
-    if peak > allowed:
-        return f"it took {peak} bytes of memory; {allowed} are allowed"
-    noticed = "right" not in how and how != "deleted" and data
-    if form.exact and result is not None and noticed:
+        return f"took {seconds:.1f} s"
+    limit = _BYTES + _TIMES * (sum(map(len, files.values())) + len(data) + _size(result))
+    if peak > limit:
+        return f"used {peak} bytes of memory; the limit is {limit}"
+    detectable = "right" not in how and how != "deleted" and data
+    if form.exact and result is not None and detectable:
         return _difference(form, folder, files, part, result, how)
     return None
 
 
 class _TooLong(BaseException):
-    """Reading took too long; no `except Exception` catches this."""
+    """Raised when reading takes too long; `except Exception` does not catch it."""
 
 
 @contextlib.contextmanager
-def _alarm() -> Iterator[None]:
-    def ring(*_: Any) -> None:
+def _timeout() -> Iterator[None]:
+    def stop(*_: Any) -> None:
         raise _TooLong
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(2 * _SECONDS)
     try:
         yield
@@ -119,7 +119,7 @@ def _alarm() -> Iterator[None]:
 
 
 def _size(result: Any) -> int:
-    """The bytes of all tensors and strings in a result."""
+    """Returns the bytes of all tensors and strings in a result."""
     if isinstance(result, (list, tuple)):
         return sum(map(_size, result))
     if isinstance(result, dict):
@@ -133,10 +133,10 @@ def _size(result: Any) -> int:
 def _difference(
     form: Format, folder: pathlib.Path, files: Files, part: str, result: Any, how: str
 ) -> str | None:
-    """Compares with the result of the undamaged files; `None` if both are alike."""
+    """Compares with the result of the undamaged files. Returns `None` if they are equal."""
     (folder / part).write_bytes(files[part])
     if repr(form.read(folder)) != repr(result) and "inside" not in how:
-        return "damage was not noticed: the result is another one"
+        return "the damage was not detected, and the result differs"
     return None
 
 

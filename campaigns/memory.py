@@ -1,4 +1,4 @@
-"""Memory growth: loops of every kind, whose resident memory stays flat."""
+"""Runs loops of many kinds and checks that they do not leak memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import retrograde as tf
 
 SHORT = 6
 STEPS = 20_000
-_ALLOWED = 4 << 20  # bytes: allocators keep some memory for later
+_TOLERANCE = 4 << 20  # bytes, because allocators keep some memory
 
 
 def trial(seed: int) -> str | None:
@@ -28,9 +28,9 @@ def trial(seed: int) -> str | None:
     for _ in range(steps):
         step()
     growth = _resident() - before
-    if growth <= _ALLOWED:
+    if growth <= _TOLERANCE:
         return None
-    return f"{name}: {steps} steps took {growth / 2**20:.1f} MB, {growth / steps:.0f} bytes each"
+    return f"{name}: {steps} steps leaked {growth / 2**20:.1f} MB, {growth / steps:.0f} bytes each"
 
 
 def _resident() -> int:
@@ -80,7 +80,7 @@ def _new_shapes(_rng: np.random.Generator) -> tuple[Callable, int]:
     """Traces with a new signature in each step."""
     f = tf.function(lambda x, k: tf.reduce_sum(x) * k, trace_limit=32)
     counter = itertools.count()
-    tf.get_logger().setLevel("ERROR")  # or each retracing warns
+    tf.get_logger().setLevel("ERROR")  # otherwise each retracing warns
     return lambda: f(tf.ones([3]), next(counter)), 10
 
 

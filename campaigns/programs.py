@@ -1,16 +1,15 @@
-"""Random programs: eager, replayed, fused and compiled runs of each have to agree.
+"""Runs random programs eagerly, replayed, fused and compiled, and compares the results.
 
-A trial writes a program, runs it eagerly, and runs it again in other ways:
+A trial generates a program, runs it eagerly, and runs it again in other modes:
 
-- "replay": functions are recorded and replayed with NumPy;
+- "replay": functions are traced and replayed with NumPy;
 - "fused": eager, with lazy evaluation of arrays of any size;
 - "fused replay": functions are replayed, and elementwise calls on arrays of any size are fused;
 - "xla": functions are compiled, for one seed in `_COMPILED`;
-- "tensorflow": eager, in the interpreter that the environment variable `CAMPAIGN_TENSORFLOW`
-  names.
+- "tensorflow": eager, in the interpreter in the environment variable `CAMPAIGN_TENSORFLOW`.
 
-Results of the first three have to be bit-for-bit those of the eager run. The others have to agree
-within a tolerance, which is larger for results that change much when the data change little.
+The results of the first three modes must be bit-for-bit identical to the eager results. The others
+must agree within a tolerance, which is larger for ill-conditioned results.
 """
 
 from __future__ import annotations
@@ -46,15 +45,15 @@ from retrograde.program import (
 
 SHORT = 240
 
-_COMPILED = 20  # one program in so many is compiled
-_SECONDS = 20.0  # to shrink a failing program
+_COMPILED = 20  # one program in 20 is compiled
+_SECONDS = 20.0  # limit for shrinking a failing program
 
-# A tape around a function adds up in another order than one that records all its operations.
+# A tape around a function sums in a different order than a tape that records all its operations.
 _SAME_ORDER = frozenset({"y", "jvp"})
 
-# A replay folds the parts of complex constants. Cotangents that reach a `py_function` are added up
-# in another order. A fused loop writes C-contiguous arrays, while eager calls keep the order of
-# axes that a transpose or a sort has left; sums add up in that order.
+# A replay folds parts of complex constants. Cotangents of a `py_function` are summed in a different
+# order. A fused loop writes C-contiguous arrays. Eager calls keep the axis order of a transpose or
+# a sort, which determines the order of sums.
 _REORDERED = {
     "replay": re.compile("complex|py_function"),
     "fused replay": re.compile("complex|py_function|transpose|einsum|sort"),
@@ -62,58 +61,58 @@ _REORDERED = {
 
 
 def trial(seed: int) -> str | None:
-    """Runs one program in all ways, and returns how they differ with a minimal program."""
+    """Runs one program in all modes. Returns a difference with a minimal program, if any."""
     compiles = seed % _COMPILED == 0
     source = write(seed, small=compiles)
-    ways = ["fused", "replay" if seed % 3 else "fused replay"]
+    modes = ["fused", "replay" if seed % 3 else "fused replay"]
     if compiles:
-        ways.append("xla")
+        modes.append("xla")
     if os.environ.get("CAMPAIGN_TENSORFLOW") and is_for_tensorflow(source):
-        ways.append("tensorflow")
+        modes.append("tensorflow")
     expected: dict[str, Outcome] = {}
-    for way in ways:
-        reference = _reference(way)
+    for mode in modes:
+        reference = _reference(mode)
         if reference not in expected:
             expected[reference] = _run(source, reference)
-        if _difference(source, way, expected[reference]) is not None:
-            return _reported(source, way)
+        if _difference(source, mode, expected[reference]) is not None:
+            return _report(source, mode)
     return None
 
 
-def _reference(way: str) -> str:
-    """The way to compare with: sums of large arrays have another order than those of small ones."""
-    return "eager, as if large" if way.startswith("fused") else "eager"
+def _reference(mode: str) -> str:
+    """Returns the mode to compare with. Sums of large and small arrays use different orders."""
+    return "eager, as if large" if mode.startswith("fused") else "eager"
 
 
-def _difference(source: str, way: str, expected: Outcome | None = None) -> str | None:
-    """Describes what a program does in another way than eagerly."""
+def _difference(source: str, mode: str, expected: Outcome | None = None) -> str | None:
+    """Describes the difference between a mode and eager execution, if any."""
     if expected is None:
-        expected = _run(source, _reference(way))
-    found = _run(source, way)
-    if way == "tensorflow":
-        if _is_missing_in_tensorflow(found.error):
+        expected = _run(source, _reference(mode))
+    actual = _run(source, mode)
+    if mode == "tensorflow":
+        if _is_missing_in_tensorflow(actual.error):
             return None
-        found = adapted(found, expected)
-    problem = difference(expected, found)
-    if problem is None or way == "fused":
+        actual = adapted(actual, expected)
+    problem = difference(expected, actual)
+    if problem is None or mode == "fused":
         return problem
-    replayed = way.endswith("replay")
+    replayed = mode.endswith("replay")
     tolerance = tolerance_of(source, same_kernels=replayed)
-    exact = _SAME_ORDER if replayed and not _REORDERED[way].search(source) else frozenset()
-    if difference(expected, found, tolerance, None, exact) is None:
+    exact = _SAME_ORDER if replayed and not _REORDERED[mode].search(source) else frozenset()
+    if difference(expected, actual, tolerance, None, exact) is None:
         return None
-    noise = _run(source, _reference(way), _nearby())
-    return difference(expected, found, tolerance, noise, exact)
+    noise = _run(source, _reference(mode), _nearby())
+    return difference(expected, actual, tolerance, noise, exact)
 
 
 def _is_missing_in_tensorflow(error: BaseException | None) -> bool:
-    """Whether TensorFlow has no derivative, or does not accept rows where it accepts a tensor."""
+    """Returns whether TensorFlow has no derivative, or does not accept `IndexedSlices`."""
     names = ("NotImplementedError", "LookupError", "AttributeError")
     return any(name in f"{type(error).__name__}: {error}" for name in (*names, "IndexedSlices"))
 
 
 def _nearby() -> Callable[[np.ndarray], np.ndarray]:
-    """Returns a change of data in the last digits."""
+    """Returns a function that perturbs the last digits of data."""
     generator = np.random.default_rng(0)
 
     def changed(x: np.ndarray) -> np.ndarray:
@@ -123,22 +122,22 @@ def _nearby() -> Callable[[np.ndarray], np.ndarray]:
     return changed
 
 
-def _run(source: str, way: str, change: Callable | None = None) -> Outcome:
-    if way == "tensorflow":
+def _run(source: str, mode: str, change: Callable | None = None) -> Outcome:
+    if mode == "tensorflow":
         return _tensorflow().run(source)
     functions = {"replay": tf.function, "fused replay": tf.function, "xla": _compiled}
-    settings = dict(_FUSED) if way.startswith("fused") else {}
-    if way == "xla":
+    settings = dict(_FUSED) if mode.startswith("fused") else {}
+    if mode == "xla":
         settings |= _REROLLED
-    if _reference(way) != "eager" or way == "eager, as if large":
+    if _reference(mode) != "eager" or mode == "eager, as if large":
         settings |= _SUMS_OF_MANY
     with warnings.catch_warnings(), _set(settings):
         warnings.simplefilter("error")
-        copies_at_once = way.startswith("eager")
-        return running.run(source, tf, functions.get(way, _as_it_is), copies_at_once, change)
+        copies_at_once = mode.startswith("eager")
+        return running.run(source, tf, functions.get(mode, _unchanged), copies_at_once, change)
 
 
-def _as_it_is(f: Callable) -> Callable:
+def _unchanged(f: Callable) -> Callable:
     return f
 
 
@@ -146,7 +145,7 @@ def _compiled(f: Callable) -> Callable:
     return tf.function(f, jit_compile=True)
 
 
-# All arrays but single elements are evaluated lazily and in blocks.
+# All arrays with more than one element are evaluated lazily and in blocks.
 _FUSED = {
     (apply, "MANY"): 2,
     (grouping, "MANY"): 2,
@@ -173,7 +172,7 @@ _REROLLED = {
 
 
 def _no_product(*_: Any) -> None:
-    """Stands for `as_product`: sums are not computed as products with ones."""
+    """Replaces `as_product`, so that sums are not computed as products with ones."""
 
 
 _SUMS_OF_MANY = {(_sums, "as_product"): _no_product, (inline_kernels, "as_product"): _no_product}
@@ -181,7 +180,7 @@ _SUMS_OF_MANY = {(_sums, "as_product"): _no_product, (inline_kernels, "as_produc
 
 @contextlib.contextmanager
 def _set(settings: dict[tuple[Any, str], Any]) -> Iterator[None]:
-    """A block in which attributes of modules have other values."""
+    """Sets attributes of modules during a `with` block."""
     before = {place: getattr(*place) for place in settings}
     try:
         for (module, name), value in settings.items():
@@ -197,8 +196,8 @@ def _tensorflow() -> Process:
     return Process(os.environ["CAMPAIGN_TENSORFLOW"])
 
 
-def _reported(source: str, way: str) -> str:
-    source = shrink(source, lambda text: _difference(text, way) is not None, _SECONDS)
+def _report(source: str, mode: str) -> str:
+    source = shrink(source, lambda text: _difference(text, mode) is not None, _SECONDS)
     functions = {"xla": "lambda f: tf.function(f, jit_compile=True)", "fused": "lambda f: f"}
-    preamble = running.PREAMBLE.replace("{function}", functions.get(way, "tf.function"))
-    return f"eager and {way} differ: {_difference(source, way)}\n\n{preamble}\n{source}"
+    preamble = running.PREAMBLE.replace("{function}", functions.get(mode, "tf.function"))
+    return f"eager and {mode} differ: {_difference(source, mode)}\n\n{preamble}\n{source}"

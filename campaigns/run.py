@@ -1,6 +1,6 @@
-"""Run the campaigns: `python campaigns/run.py --help`.
+"""Runs the campaigns: `python campaigns/run.py --help`.
 
-Python puts the folder of a script on its path; the package is one level above.
+For a script, Python adds its folder to `sys.path`; the package is one level above.
 """
 
 import runpy

@@ -1,4 +1,4 @@
-"""Threads and processes: no update is lost, no value is torn, nothing waits forever."""
+"""Runs threads and processes: no update is lost, no value is torn, nothing deadlocks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ import retrograde as tf
 
 SHORT = 24
 
-_MOST_TRACES_PER_SIGNATURE = 60  # seconds until a thread or a child counts as stuck
+_TIMEOUT = 60  # seconds until a thread or a child counts as stuck
 
 
 def trial(seed: int) -> str | None:
     """Runs one kind of concurrent program. See `KINDS`."""
     rng = np.random.default_rng(seed)
-    tf.get_logger().setLevel("ERROR")  # retracing is what some of them are about
+    tf.get_logger().setLevel("ERROR")  # some trials retrace often
     names = list(KINDS)
     weights = np.array([KINDS[name][1] for name in names], float)
     name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
@@ -46,7 +46,7 @@ def _frequent_switches(rng: np.random.Generator) -> Iterator[None]:
 
 
 def _in_threads(works: list[Callable[[], None]]) -> str | None:
-    """Runs all `works` at the same time. Returns what one of them raised, or that one is stuck."""
+    """Runs all `works` concurrently. Returns an error, or that a thread is stuck, or `None`."""
     start, errors = threading.Barrier(len(works)), []
 
     def run(work: Callable[[], None]) -> None:
@@ -60,14 +60,14 @@ def _in_threads(works: list[Callable[[], None]]) -> str | None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(_MOST_TRACES_PER_SIGNATURE)
+        thread.join(_TIMEOUT)
         if thread.is_alive():
             frames = sys._current_frames()[thread.ident]
             return "a thread is stuck:\n" + "".join(traceback.format_stack(frames))
     return errors[0] if errors else None
 
 
-# What threads do
+# Threads
 
 
 def _updates(rng: np.random.Generator) -> str | None:
@@ -98,7 +98,7 @@ def _updates(rng: np.random.Generator) -> str | None:
         tf.random.uniform([])
         add_all()
 
-    ways = {
+    modes = {
         "eager": add_all,
         "replayed": replayed,
         "assigned": assigned,
@@ -107,19 +107,19 @@ def _updates(rng: np.random.Generator) -> str | None:
         "drawing": tf.function(drawing),
     }
     if rng.random() < 0.3:
-        ways["compiled"] = compiled
-    names = [str(name) for name in rng.choice(list(ways), size=8)]
+        modes["compiled"] = compiled
+    names = [str(name) for name in rng.choice(list(modes), size=8)]
     count = int(rng.integers(20, 400)) if "compiled" not in names else 50
     is_traced = rng.random() < 0.5
     for name in names:
         # A call that traces is eager code, in which `v.assign(v + 1)` is not atomic.
         if is_traced or name == "assigned":
-            ways[name]()
-            ways[name]()
+            modes[name]()
+            modes[name]()
     before = [int(np.ravel(v.numpy())[0]) if size != 0 else int(v.numpy()) for v in variables]
 
     def work(name: str) -> Callable[[], None]:
-        return lambda: [ways[name]() for _ in range(count)] and None
+        return lambda: [modes[name]() for _ in range(count)] and None
 
     problem = _in_threads([work(name) for name in names])
     if problem is not None:
@@ -133,8 +133,8 @@ def _updates(rng: np.random.Generator) -> str | None:
     return None
 
 
-def _whole_values(rng: np.random.Generator) -> str | None:
-    """Readers see values that were written as a whole."""
+def _torn_values(rng: np.random.Generator) -> str | None:
+    """Readers never see partially written values."""
     size = int(rng.choice([10, 1000, 100_000]))
     v = tf.Variable(tf.zeros([size]))
     add = tf.function(lambda: v.assign_add(tf.ones([size])))
@@ -157,7 +157,7 @@ def _whole_values(rng: np.random.Generator) -> str | None:
 
 
 def _tapes(rng: np.random.Generator) -> str | None:
-    """Each thread's gradients are those that it computes alone."""
+    """Gradients do not depend on other threads."""
     w = tf.Variable(rng.standard_normal([4, 4]))
 
     def loss(x: tf.Tensor) -> tf.Tensor:
@@ -203,7 +203,7 @@ def _new_shapes(rng: np.random.Generator) -> str | None:
 
 
 def _large_arrays(rng: np.random.Generator) -> str | None:
-    """Threads share tensors that are evaluated lazily, and blocks of work."""
+    """Threads share lazily evaluated tensors."""
     x = tf.constant(rng.random(1 << 20, np.float32))
     y = tf.sqrt(x * x + 1.0)
     expected = np.sqrt(x.numpy() * x.numpy() + np.float32(1.0))
@@ -232,11 +232,11 @@ def _datasets(rng: np.random.Generator) -> str | None:
     return problem or (wrong[0] if wrong else None)
 
 
-# What processes do
+# Processes
 
 
 def _fork(rng: np.random.Generator) -> str | None:
-    """A child that is forked while threads write computes, draws and saves as its parent."""
+    """A child forked while threads write can compute, draw random numbers and write."""
     size = int(rng.choice([1, 1000, 200_000]))
     v, stopped = tf.Variable(tf.zeros([size])), threading.Event()
     add = tf.function(lambda: v.assign_add(tf.ones([size])))
@@ -256,9 +256,9 @@ def _fork(rng: np.random.Generator) -> str | None:
     finally:
         stopped.set()
         for thread in threads:
-            thread.join(_MOST_TRACES_PER_SIGNATURE)
+            thread.join(_TIMEOUT)
     for text in (first, second):
-        if not text.startswith("whole "):
+        if not text.startswith("complete "):
             return f"a forked child answered {text!r}"
     return None if first != second else f"two children drew the same numbers: {first}"
 
@@ -268,18 +268,18 @@ def _child_work(v: tf.Variable, add: Callable) -> str:
     add()
     array = v.numpy()
     large = tf.reduce_sum(tf.sin(tf.ones([1 << 20])))  # shares work among threads
-    whole = array.min() == array.max() and float(large) > 0
-    return f"{'whole' if whole else 'torn'} {tf.random.normal([3]).numpy().tolist()}"
+    complete = array.min() == array.max() and float(large) > 0
+    return f"{'complete' if complete else 'torn'} {tf.random.normal([3]).numpy().tolist()}"
 
 
 def _child(work: Callable[[], str]) -> str:
-    """Returns what `work` returns in a forked child."""
+    """Returns the result of `work` in a forked child."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of JAX and Python, about threads
+        warnings.simplefilter("ignore")  # JAX and Python warn about threads
         child = os.fork()
     if child == 0:
-        signal.alarm(_MOST_TRACES_PER_SIGNATURE)
+        signal.alarm(_TIMEOUT)
         try:
             text = work()
         except BaseException:
@@ -294,11 +294,11 @@ def _child(work: Callable[[], str]) -> str:
 
 
 def _spawn(_rng: np.random.Generator) -> str | None:
-    """Tensors, variables and specs go to a spawned process and back."""
+    """Tensors, variables and specs can be sent to a spawned process and back."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
-        given = (tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0]), tf.TensorSpec([2]))
-        found = pool.apply_async(_sum_and_spec, given).get(_MOST_TRACES_PER_SIGNATURE)
+        arguments = (tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0]), tf.TensorSpec([2]))
+        found = pool.apply_async(_sum_and_spec, arguments).get(_TIMEOUT)
     expected = ([4.0, 6.0], tf.TensorSpec([2]))
     return None if (found[0].numpy().tolist(), found[1]) == expected else f"received {found}"
 
@@ -309,7 +309,7 @@ def _sum_and_spec(x: tf.Tensor, v: tf.Variable, spec: tf.TensorSpec) -> tuple:
 
 KINDS: dict[str, tuple[Callable[[np.random.Generator], str | None], float]] = {
     "updates": (_updates, 8),
-    "whole values": (_whole_values, 2),
+    "torn values": (_torn_values, 2),
     "tapes": (_tapes, 2),
     "new shapes": (_new_shapes, 2),
     "large arrays": (_large_arrays, 1),

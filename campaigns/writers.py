@@ -1,11 +1,11 @@
-"""Everything that is written to disk, under kills, full disks, Control-C, two writers, and damage.
+"""Writes files under kills, full disks, Control-C, concurrent writers, and flipped bits.
 
-A trial writes a state, lets something go wrong while the next one is written, and reads: it has to
-be the one or the other, complete. After one more save nothing temporary may be left. In trials of
-another kind one bit of the files is flipped, and reading has to notice.
+A trial saves a value, injects a fault while it saves the next value, and loads. The result must be
+one of the two values, complete. After one more save, no temporary files may remain. Other trials
+flip one bit of a file, which loading must detect.
 
-The trials run in a process of their own, which has imported everything, has one thread, and forks
-each writer.
+The trials run in a separate process, which has imported everything, has one thread, and forks each
+writer.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ FAULTS = (
     "flip",
 )
 SIZES = (10, 3_000, 100_000)
-PATIENCE = 60  # seconds
-ROUNDS = 4  # kills in one trial
-MEMORY = "/dev/shm"  # where flushing takes no time, and trials are many
+TIMEOUT = 60  # seconds
+ROUNDS = 4  # kills per trial
+MEMORY = "/dev/shm"  # flushing is fast there, which allows more trials
 
 
 def trial(seed: int) -> str | None:
@@ -66,7 +66,7 @@ class _Server:
     def __init__(self) -> None:
         command = [sys.executable, "-W", "ignore", "-m", "campaigns.writers"]
         unshare = shutil.which("unshare")
-        if unshare and os.geteuid() == 0:  # mounts of the trials vanish with the process
+        if unshare and os.geteuid() == 0:  # the mounts are removed with the process
             private = [unshare, "--mount", "--propagation", "private"]
             if subprocess.run([*private, "true"], capture_output=True).returncode == 0:
                 command = [*private, *command]
@@ -98,10 +98,10 @@ def _server() -> _Server:
 
 
 def _serve() -> None:
-    """Runs the trials whose seeds come in, one a line."""
+    """Runs trials, with seeds from stdin, one per line."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries may print
-    logging.disable(logging.WARNING)  # of Keras, that HDF5 is an old format
+    logging.disable(logging.WARNING)  # Keras warns that HDF5 is a legacy format
     for line in sys.stdin:
         try:
             answer = _Trial(int(line)).run()
@@ -119,7 +119,7 @@ def _parts(value: int, size: int) -> list[np.ndarray]:
 
 
 def _only(arrays: Any) -> int:
-    """The value that all elements have."""
+    """Returns the common value of all elements."""
     values = np.unique(np.concatenate([np.ravel(array).astype(float) for array in arrays]))
     assert len(values) == 1, f"a mixture of {values.tolist()}"
     return int(values[0])
@@ -167,7 +167,7 @@ def write_managed(path: str, value: int, size: int) -> None:
 
     checkpoint, parts = _checkpoint(0, size)
     manager = tf.train.CheckpointManager(checkpoint, path, max_to_keep=2)
-    with contextlib.suppress(tf.errors.NotFoundError):  # another writer deleted it just now
+    with contextlib.suppress(tf.errors.NotFoundError):  # another writer has just deleted it
         manager.restore_or_initialize()
     for part, new in zip(parts, _parts(value, size), strict=False):
         part.assign(new)
@@ -228,7 +228,7 @@ def write_cache(path: str, value: int, size: int) -> None:
 
 
 def read_cache(path: str, _size: int) -> int:
-    """The last value whose cache is complete. Others are not there at all."""
+    """Returns the last value with a complete cache. Incomplete caches do not exist."""
     import retrograde as tf
 
     found = []
@@ -339,14 +339,14 @@ def write_summary(path: str, value: int, size: int) -> None:
             tf.summary.write("b", tf.fill([size], float(value)))
             tf.summary.scalar("c", float(value))
     except BaseException:
-        with contextlib.suppress(Exception):  # the disk is still full
+        with contextlib.suppress(Exception):  # the disk is full
             writer.close()
         raise
     writer.close()
 
 
 def read_summary(path: str, _size: int) -> int:
-    """The last step whose summaries are complete. The last record of a file may be cut off."""
+    """Returns the last step with complete summaries. The last record may be truncated."""
     found = set()
     for file in pathlib.Path(path).iterdir():
         data, steps = file.read_bytes(), 0
@@ -394,8 +394,8 @@ class _Kind:
     write: Callable[[str, int, int], None]
     read: Callable[[str, int], int]
     has_checksums: bool = False
-    is_replaced: bool = True  # rather than added to
-    is_slow: bool = False  # takes too many instructions to trace them one by one
+    is_replaced: bool = True  # instead of appended to
+    is_slow: bool = False  # has too many instructions to trace each of them
 
 
 KINDS = {
@@ -418,8 +418,8 @@ KINDS = {
 
 # Trials
 
-_seconds: dict[tuple, float] = {}  # what one write takes, by kind and size
-_events: dict[tuple, int] = {}  # instructions or lines of one write
+_seconds: dict[tuple, float] = {}  # the time of one write, by kind and size
+_events: dict[tuple, int] = {}  # the number of instructions or lines of one write
 
 
 class _Failure(Exception):
@@ -427,14 +427,14 @@ class _Failure(Exception):
 
 
 class _Trial:
-    """One kind of writer, one fault, everything drawn from the seed."""
+    """A writer and a fault, chosen by the seed."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.fault = self.chance.choice(FAULTS)
+        self.rng = random.Random(seed)
+        self.fault = self.rng.choice(FAULTS)
         names = [n for n, kind in KINDS.items() if kind.has_checksums or self.fault != "flip"]
-        self.name = self.chance.choice(names)
-        self.kind, self.size = KINDS[self.name], self.chance.choice(SIZES)
+        self.name = self.rng.choice(names)
+        self.kind, self.size = KINDS[self.name], self.rng.choice(SIZES)
         self.details = ""
 
     def run(self) -> str | None:
@@ -450,7 +450,7 @@ class _Trial:
 
     @contextlib.contextmanager
     def _folder(self) -> Iterator[str]:
-        in_memory = self.chance.random() < 0.75 and os.access(MEMORY, os.W_OK)
+        in_memory = self.rng.random() < 0.75 and os.access(MEMORY, os.W_OK)
         path = tempfile.mkdtemp(prefix="writers-", dir=MEMORY if in_memory else None)
         mounted = False
         if self.fault == "disk":
@@ -467,12 +467,12 @@ class _Trial:
         files = sorted(str(p.relative_to(self.path)) for p in pathlib.Path(self.path).rglob("*"))
         return (
             f"{self.name}, fault {self.fault!r}, {self.size} numbers. {self.details}\n{problem}\n"
-            f"The folder has {files}.\nTo reproduce, do this to a process that calls\n\n"
+            f"The folder has {files}.\nTo reproduce, inject the fault into a process that calls\n\n"
             f"{inspect.getsource(self.kind.write)}\n"
-            f"with the values 1, 2, ... and then read with\n\n{inspect.getsource(self.kind.read)}"
+            f"with the values 1, 2, ... and then load with\n\n{inspect.getsource(self.kind.read)}"
         )
 
-    # Steps
+    # Helpers
 
     def _write(self, value: int) -> None:
         start = time.perf_counter()
@@ -489,7 +489,7 @@ class _Trial:
         return value
 
     def _finish(self, value: int) -> None:
-        """One more save, which leaves nothing temporary behind."""
+        """Saves once more, and checks that no temporary files remain."""
         self._write(value)
         self._read(value, value)
         self._check_clean()
@@ -499,12 +499,12 @@ class _Trial:
         if ".retrograde-tmp" in names:
             raise _Failure("temporary files remain")
         counts = {"saved model": 2, "dataset": 2, "manager": 3, "keras": 1, "checkpoint": 1}
-        there = len(os.listdir(self.path))
-        if there > counts.get(self.name, there):
-            raise _Failure(f"{there} files remain: {sorted(os.listdir(self.path))}")
+        count = len(os.listdir(self.path))
+        if count > counts.get(self.name, count):
+            raise _Failure(f"{count} files remain: {sorted(os.listdir(self.path))}")
 
     def _fork(self, act: Callable[[], int]) -> tuple[int, Any]:
-        """Runs `act` in a child, whose exit status is what it returns. It reports to a file."""
+        """Runs `act` in a child. Its result is the exit status; errors are written to a file."""
         report = tempfile.TemporaryFile()  # noqa: SIM115 (the caller reads it)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         pid = os.fork()
@@ -513,7 +513,7 @@ class _Trial:
             return pid, report
         status = 99
         try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what destructors ignore is printed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # errors in destructors are printed
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
             status = act()
@@ -526,7 +526,7 @@ class _Trial:
             os._exit(status)
 
     def _wait(self, pid: int, report: Any, *allowed: int, again: int = 0) -> int:
-        """Waits until a child ends, sending it the signal `again` until it does."""
+        """Waits until a child ends, and repeatedly sends it the signal `again`."""
         start = sent = time.monotonic()
         while True:
             if again and (sent == start or time.monotonic() > sent + 0.3):
@@ -535,10 +535,10 @@ class _Trial:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 break
-            if time.monotonic() > start + PATIENCE:
+            if time.monotonic() > start + TIMEOUT:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-                raise _Failure(f"the writer did not end within {PATIENCE} seconds")
+                raise _Failure(f"the writer did not end within {TIMEOUT} seconds")
             time.sleep(0.001)
         code = os.waitstatus_to_exitcode(status)
         if code not in allowed:
@@ -549,24 +549,24 @@ class _Trial:
     # Faults
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """Several writers, one after the other, save more and more values until a signal comes."""
-        value = begun = 1
+        """Lets several writers, one after another, save values until they receive a signal."""
+        value = started = 1
         for _ in range(ROUNDS):
-            done, begun = self._save_until(number, value, begun)
-            value = self._read(done, begun)
+            done, started = self._save_until(number, value, started)
+            value = self._read(done, started)
             if not self.kind.is_replaced:
-                self._write(begun)  # to the same place
-                value = begun
-        self._finish(begun + 1)
+                self._write(started)  # to the same place
+                value = started
+        self._finish(started + 1)
 
-    def _save_until(self, number: int, value: int, begun: int) -> tuple[int, int]:
-        """Returns the last value that was saved and the last one that was to be."""
+    def _save_until(self, number: int, value: int, started: int) -> tuple[int, int]:
+        """Returns the last value that was saved and the last one whose save had started."""
         progress = tempfile.TemporaryFile()  # noqa: SIM115 (the child writes to it)
-        progress.write(struct.pack("qq", value, begun))
+        progress.write(struct.pack("qq", value, started))
         progress.flush()
 
         def save_on() -> int:
-            for new in range(begun + 1, 1 << 30):
+            for new in range(started + 1, 1 << 30):
                 os.pwrite(progress.fileno(), struct.pack("q", new), 8)
                 self.kind.write(self.path, new, self.size)
                 os.pwrite(progress.fileno(), struct.pack("q", new), 0)
@@ -579,42 +579,42 @@ class _Trial:
 
         is_kill = number == signal.SIGKILL
         pid, report = self._fork(save_on if is_kill else save_on_until_interrupted)
-        delay = self.chance.uniform(0, 2 * _seconds[self.name, self.size])
+        delay = self.rng.uniform(0, 2 * _seconds[self.name, self.size])
         time.sleep(min(delay, 0.5))
-        # Control-C can come before the child is ready for it, and is ignored in destructors.
+        # Control-C can arrive before the child handles it, and destructors ignore it.
         self._wait(pid, report, *((-number,) if is_kill else (7, 99, -number)), again=number)
         done, last = struct.unpack("qq", os.pread(progress.fileno(), 16, 0))
         self.details = f"Sent {signal.Signals(number).name} after {done} of {last} saves."
         return done, last
 
     def signal(self) -> None:
-        """Control-C at a random moment."""
+        """Sends Control-C at a random time."""
         self.kill(signal.SIGINT)
 
     def trace(self) -> None:
-        """Control-C at a random instruction, after which the same process may save again."""
+        """Raises KeyboardInterrupt at a random instruction. The process may then save again."""
         kind = "line" if self.kind.is_slow else "opcode"
         key = (self.name, self.size)
         if key not in _events:
             _events[key] = self._count(kind)
-        place = self.chance.randrange(_events[key])
-        goes_on = self.chance.random() < 0.5
-        self.details = f"KeyboardInterrupt at {kind} {place}, goes on: {goes_on}."
+        place = self.rng.randrange(_events[key])
+        continues = self.rng.random() < 0.5
+        self.details = f"KeyboardInterrupt at {kind} {place}, continues: {continues}."
 
         def interrupted() -> int:
             try:
                 with _tracing(kind, place):
                     self.kind.write(self.path, 2, self.size)
             except BaseException as error:
-                # Keras's own handlers may raise another one in the place of the interrupt.
+                # Keras's handlers may raise another exception instead of the interrupt.
                 if KeyboardInterrupt not in (type(error), type(error.__context__)):
                     raise
-            if goes_on:
+            if continues:
                 self.kind.write(self.path, 3 if self.kind.is_replaced else 2, self.size)
             return 0
 
         self._wait(*self._fork(interrupted), 0)
-        if goes_on:
+        if continues:
             self._read(2, 3)
             self._check_clean()
         else:
@@ -625,7 +625,7 @@ class _Trial:
         count = [0]
         path = tempfile.mkdtemp()
         try:
-            self.kind.write(path, 1, self.size)  # with all that is imported and compiled once
+            self.kind.write(path, 1, self.size)  # imports and compiles everything
             with _tracing(kind, 1 << 60, count):
                 self.kind.write(path, 2, self.size)
         finally:
@@ -633,25 +633,25 @@ class _Trial:
         return count[0]
 
     def limit(self) -> None:
-        """Files may not grow beyond a size."""
+        """Limits the file size."""
         total = sum(p.stat().st_size for p in pathlib.Path(self.path).rglob("*") if p.is_file())
-        size = self.chance.randrange(int(1.2 * total) + 1)
+        size = self.rng.randrange(int(1.2 * total) + 1)
         self.details = f"RLIMIT_FSIZE is {size}."
 
-        def confined() -> int:
+        def limited() -> int:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
             return self._try_to_write()
 
-        self._check_full(self._wait(*self._fork(confined), 0, errno.ENOSPC))
+        self._check_full(self._wait(*self._fork(limited), 0, errno.ENOSPC))
 
     def disk(self) -> None:
-        """A small disk has little space left."""
+        """Saves to a disk that is almost full."""
         total = sum(p.stat().st_size for p in pathlib.Path(self.path).rglob("*") if p.is_file())
-        free = self.chance.randrange(int(1.2 * total) + 1)
-        there = os.statvfs(self.path)
+        free = self.rng.randrange(int(1.2 * total) + 1)
+        disk = os.statvfs(self.path)
         filler = os.path.join(self.path, "filler")
         with open(filler, "wb") as file:
-            file.write(bytes(max(0, there.f_bavail * there.f_bsize - free)))
+            file.write(bytes(max(0, disk.f_bavail * disk.f_bsize - free)))
         self.details = f"The disk has about {free} bytes left."
         status = self._wait(*self._fork(self._try_to_write), 0, errno.ENOSPC)
         os.remove(filler)
@@ -673,7 +673,7 @@ class _Trial:
         self._finish(3)
 
     def two(self) -> None:
-        """Two processes save to the same place."""
+        """Lets two processes save to the same path."""
         last = 5
         shift = 100 if self.kind.is_replaced else 0
 
@@ -691,14 +691,12 @@ class _Trial:
         self._finish(1000)
 
     def flip(self) -> None:
-        """One bit of one file is flipped: an error, or the same values."""
+        """Flips one bit of one file. Loading must raise an error or return the same values."""
         import retrograde as tf
 
-        file = self.chance.choice(
-            sorted(p for p in pathlib.Path(self.path).rglob("*") if p.is_file())
-        )
+        file = self.rng.choice(sorted(p for p in pathlib.Path(self.path).rglob("*") if p.is_file()))
         data = bytearray(file.read_bytes())
-        place, bit = self.chance.randrange(len(data)), self.chance.randrange(8)
+        place, bit = self.rng.randrange(len(data)), self.rng.randrange(8)
         data[place] ^= 1 << bit
         file.write_bytes(data)
         self.details = f"Flipped bit {bit} of byte {place} of {file.name}."
@@ -711,14 +709,14 @@ class _Trial:
 
 
 def _mount(path: str) -> bool:
-    """Puts a small disk at a path, if that is allowed."""
+    """Mounts a small disk at a path, if permitted."""
     command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", path]
     return os.geteuid() == 0 and not subprocess.run(command, capture_output=True).returncode
 
 
 @contextlib.contextmanager
 def _tracing(kind: str, place: int, count: list[int] | None = None) -> Iterator[None]:
-    """A block with a KeyboardInterrupt at one of its instructions or lines."""
+    """Raises KeyboardInterrupt at one instruction or line of a `with` block."""
     left = place
 
     def trace(frame: Any, event: str, _argument: Any) -> Any:

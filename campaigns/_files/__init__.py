@@ -1,1 +1,1 @@
-"""Files of every format that is read: made, damaged and read."""
+"""Creates, damages and reads files of every supported format."""

@@ -1,4 +1,4 @@
-"""Ways to damage a file: blindly, or with its structure and checksums kept."""
+"""Damages files, blindly or with valid structure and checksums."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _bytes(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 
 def _place(rng: random.Random, data: bytes) -> int:
-    """A place in the file; every second one is near its start, where headers are."""
+    """Returns a position in the file, in half of the cases near the header."""
     return rng.randrange(min(len(data), 64) if rng.random() < 0.5 else len(data))
 
 
@@ -71,7 +71,7 @@ def _delete(rng: random.Random, data: bytes) -> bytes:
 
 
 def _copy(rng: random.Random, data: bytes) -> bytes:
-    """Splices: a part of the file goes to another place, many times over now and then."""
+    """Copies a part of the file to another position, sometimes many times."""
     start, place = _place(rng, data), _place(rng, data)
     part = data[start : start + rng.choice((1, 8, 64, 1024))] * rng.choice((1, 1, 3, 100))
     return data[:place] + part + data[place + (len(part) if rng.random() < 0.5 else 0) :]
@@ -93,7 +93,7 @@ def _fill(rng: random.Random, data: bytes) -> bytes:
 
 
 def _png(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """Damages one chunk, or the lines in it, and computes the checksums again."""
+    """Damages one chunk, or the lines in it, and updates the checksums."""
     chunks = chunks_of(data)
     place = rng.randrange(len(chunks))
     name, content = chunks[place]
@@ -118,7 +118,7 @@ def _json(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
 
 
 def _dumped(content: Any) -> bytes:
-    """JSON; a marker stands for nesting that `json` cannot write."""
+    """Returns JSON. A marker is replaced by nesting that `json` cannot write."""
     text = json.dumps(content)
     for opening, closing in (("[", "]"), ('{"a":', "}")):
         marker = json.dumps(f"nested {opening}")
@@ -127,7 +127,7 @@ def _dumped(content: Any) -> bytes:
 
 
 def _tensors(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
-    """Damages the header of a safetensors file, whose checksum is computed again."""
+    """Damages the header of a safetensors file and updates its checksum."""
     (length,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + length])
     metadata = header["__metadata__"]
@@ -146,7 +146,7 @@ def _tensors(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
 
 
 def replace_leaf(rng: random.Random, content: Any, canary: str) -> str:
-    """Replaces a random part of nested lists and dicts; returns what was put where."""
+    """Replaces a random part of nested lists and dicts. Returns a description of the change."""
     places = list(_places(content, ()))
     if not places:
         return "nothing to replace"

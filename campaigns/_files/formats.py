@@ -1,4 +1,4 @@
-"""The formats that are read: valid files of each, how to read them, what may be raised."""
+"""Defines the supported formats: valid files, readers and permitted exceptions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _image(name: str, make: Callable[[random.Random], bytes], errors: Any = _INV
 
 
 def _attempts(data: bytes) -> list:
-    """What other decoders make of the data; what one refuses need not be refused by another."""
+    """Runs other decoders on the data. A decoder may accept data that another refuses."""
     found = []
     for decode in (
         lambda: tf.io.decode_png(data, channels=1, dtype=tf.uint16),
@@ -74,7 +74,7 @@ def _jpeg(rng: random.Random) -> bytes:
 
 @functools.cache
 def _progressive() -> list[bytes]:
-    """Files that our encoder does not make, from the answers that tests compare with."""
+    """Returns progressive files, which our encoder cannot create, from the test data."""
     path = pathlib.Path(__file__).parents[2] / "tests" / "data" / "image_jpeg_answers.json"
     calls = json.loads(path.read_text()) if path.exists() else {}
     found = {call.split("fromhex('")[1].split("'")[0] for call in calls if "fromhex('" in call}
@@ -104,7 +104,7 @@ def _compressed(rng: random.Random, kind: str, members: int) -> bytes:
 
 
 def _stream(kind: str, members: int = 1) -> Format:
-    """A file that ends after one of several members is as valid as the whole one."""
+    """Returns a compressed format. A file that ends after one of its members is also valid."""
     name = f"data.{kind.lower()}"
 
     def read(folder: pathlib.Path) -> list:
@@ -121,7 +121,7 @@ def _stream(kind: str, members: int = 1) -> Format:
 
 
 def _read_bomb(folder: pathlib.Path) -> list:
-    """The first lines of a file that holds far more than there should be memory for."""
+    """Reads the first lines of a file whose content would not fit into memory."""
     lines = tf.data.FixedLengthRecordDataset(str(folder / "data"), 1 << 20, compression_type="ZLIB")
     return list(lines.take(2))
 
@@ -186,7 +186,7 @@ def _program(rng: random.Random) -> bytes:
 
 def _check(name: str) -> Callable[[pathlib.Path], Any]:
     def read(folder: pathlib.Path) -> str:
-        """What the command says; programs are not run."""
+        """Returns the output of the command, which does not run programs."""
         out, errors = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
             status = main(["check", str(folder / name)])
@@ -206,7 +206,7 @@ def _read_vocabulary(folder: pathlib.Path) -> tuple:
     return tf.random.fixed_unigram_candidate_sampler([[0]], 1, 2, True, 5, vocab_file=path)
 
 
-# What is saved
+# Saved files
 
 
 def _files_in(write: Callable[[str], Any]) -> Files:
@@ -320,7 +320,7 @@ FORMATS = {
     "tensor": Format(lambda rng: {"data": _tensor(rng)}, _read_tensor, _INVALID),
     "notebook": Format(lambda rng: {"a.ipynb": _notebook(rng)}, _check("a.ipynb"), ()),
     "program": Format(lambda rng: {"a.py": _program(rng)}, _check("a.py"), ()),
-    # A forged file whose tensors do not fit the variables is no damage.
+    # A file whose tensors do not match the variables is not damaged.
     "checkpoint": Format(
         lambda rng: rng.choice(_checkpoints()), _read_checkpoint, (*_SAVED, ValueError), exact=True
     ),

@@ -1,4 +1,4 @@
-"""Image files of all kinds, and bombs, without the encoders that are being tested."""
+"""Creates image files and decompression bombs, without the encoders under test."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _parts(width: int, height: int, interlaced: bool) -> list[tuple[int, int]]:
 
 
 def png_of(chunks: list[tuple[bytes, bytes]]) -> bytes:
-    """Returns a PNG with these chunks, and the checksums that they need."""
+    """Returns a PNG with these chunks and their checksums."""
     return _SIGNATURE + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
         for name, data in chunks
@@ -65,9 +65,9 @@ def chunks_of(contents: bytes) -> list[tuple[bytes, bytes]]:
 def gif(rng: random.Random) -> bytes:
     """Returns a GIF of some frames, which may be smaller than the screen and transparent."""
     width, height, bits = rng.randint(1, 30), rng.randint(1, 30), rng.randint(1, 7)
-    colours = 2 << bits
+    colors = 2 << bits
     start = struct.pack("<HHBBB", width, height, 0x80 | bits, 0, 0)
-    parts = [b"GIF89a", start, rng.randbytes(3 * colours)]
+    parts = [b"GIF89a", start, rng.randbytes(3 * colors)]
     for _ in range(rng.randint(1, 4)):
         if rng.random() < 0.5:
             parts.append(b"\x21\xf9\x04" + rng.randbytes(4) + b"\0")
@@ -91,7 +91,7 @@ def blocks(data: bytes) -> bytes:
 
 
 def _packed(pixels: list[int], bits: int) -> bytes:
-    """Returns the pixels as codes of one length: the table is cleared before it grows."""
+    """Encodes pixels as codes of constant length, by clearing the table before it grows."""
     clear, number, written = 1 << bits, 0, 0
     codes = []
     for place, pixel in enumerate(pixels):
@@ -105,7 +105,7 @@ def _packed(pixels: list[int], bits: int) -> bytes:
 
 
 def bmp(rng: random.Random) -> bytes:
-    """Returns a BMP of 8, 24 or 32 bits for each pixel."""
+    """Returns a BMP with 8, 24 or 32 bits per pixel."""
     width, height, depth = rng.randint(1, 40), rng.randint(1, 40), rng.choice((1, 3, 4))
     sign = rng.choice((1, -1))
     header = b"BM" + struct.pack("<IHHI", 0, 0, 0, 54)
@@ -123,7 +123,7 @@ def pixels(rng: random.Random) -> np.ndarray:
 
 
 def bomb(rng: random.Random, zeros: bytes) -> bytes:
-    """Returns a small file that claims to be, or unpacks to, something very large.
+    """Returns a small file that declares, or decompresses to, a huge image.
 
     `zeros` are many zeros that were compressed by zlib.
     """
@@ -149,7 +149,7 @@ def bomb(rng: random.Random, zeros: bytes) -> bytes:
 
 
 def _gif_bomb(rng: random.Random) -> bytes:
-    """Frames of a large canvas that cost a few bytes each, or are packed as far as possible."""
+    """Returns a GIF with a large canvas and many tiny or highly compressed frames."""
     side = rng.choice((10, 1000, 65535))
     start = b"GIF89a" + struct.pack("<HHBBB", side, side, 0x80, 0, 0) + bytes(6)
     number, written, size, table = 0, 0, 9, 258

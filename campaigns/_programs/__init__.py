@@ -1,1 +1,1 @@
-"""The parts of the campaign of random programs: writing, running, comparing, shrinking."""
+"""Generates, runs, compares and shrinks random programs."""

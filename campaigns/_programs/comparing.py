@@ -1,4 +1,4 @@
-"""Comparing what a program did in two ways."""
+"""Compares the results of a program in two modes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from campaigns._programs.running import Kept, Outcome
 
-# Relative to the largest element, for programs whose least precise dtype this is: where other
-# kernels compute, and where the same numbers are added up in another order.
+# Relative to the largest element, by the least precise dtype of a program: for different kernels,
+# and for sums of the same numbers in a different order.
 _OTHER_KERNELS = {"bfloat16": 0.15, "float16": 0.1, "float32": 2e-4, "complex64": 2e-4}
 _OTHER_ORDER = {"bfloat16": 0.03, "float16": 0.004, "float32": 5e-6, "complex64": 5e-6}
 _DOUBLE = 1e-8, 1e-12
@@ -27,12 +27,12 @@ def difference(
     by a multiple of that.
     """
     if _class_of(expected) != _class_of(found) and _in_function(expected) != _class_of(found):
-        return f"{_told(expected)}, but {_told(found)}"
+        return f"{_describe(expected)}, but {_describe(found)}"
     if len(expected.kept) != len(found.kept):
         return f"{len(expected.kept)} results, but {len(found.kept)}"
     others = [None] * len(expected.kept) if noise is None else noise.kept
     if len(others) != len(expected.kept):
-        return None  # another path is close by
+        return None  # the data is close to another branch
     for number, (a, b, c) in enumerate(zip(expected.kept, found.kept, others, strict=True)):
         problem = _of_results(a, b, c, 0.0 if a.label in exact else tolerance)
         if problem is not None:
@@ -45,19 +45,19 @@ def _class_of(outcome: Outcome) -> str | None:
 
 
 def _in_function(outcome: Outcome) -> str | None:
-    """The class that the same error has inside of a function."""
+    """Returns the class of the same error inside a function."""
     kind = getattr(outcome.error, "in_function", None)
     return None if kind is None else kind.__name__
 
 
-def _told(outcome: Outcome) -> str:
+def _describe(outcome: Outcome) -> str:
     error = outcome.error
     return "no error" if error is None else f"{type(error).__name__}: {str(error)[:300]}"
 
 
 def _of_results(a: Kept, b: Kept, c: Kept | None, tolerance: float) -> str | None:
     if tolerance and a.value is None and b.value is not None and not b.value.any():
-        return None  # a function with several results gives zeros, as TensorFlow's do
+        return None  # a function with several results returns zeros, as in TensorFlow
     shapes = [None if x.value is None else x.value.shape for x in (a, b)]
     if a.dtype != b.dtype or shapes[0] != shapes[1]:
         return f"{a.dtype} {shapes[0]}, but {b.dtype} {shapes[1]}"
@@ -77,7 +77,7 @@ def _may_differ(a: Kept, b: Kept, c: Kept | None, tolerance: float) -> bool:
 
 
 def are_same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether all elements are the same, signs of zeros included; any NaN is like another."""
+    """Returns whether all elements are equal, including signs of zeros. All NaNs are equal."""
     if a.tobytes() == b.tobytes():
         return True
     if a.dtype.kind in "biu":
@@ -115,7 +115,7 @@ def _distance(a: Kept, b: Kept) -> str:
 
 
 def adapted(found: Outcome, expected: Outcome) -> Outcome:
-    """Returns `found` as TensorFlow would, if it had NaN-safe zero cotangents and zero tangents."""
+    """Returns `found` with NaN-safe zero cotangents and tangents, which TensorFlow lacks."""
     if len(found.kept) != len(expected.kept):
         return found
     pairs = zip(found.kept, expected.kept, strict=True)
@@ -132,7 +132,7 @@ def _adapted(found: Kept, expected: Kept) -> Kept:
 
 
 def tolerance_of(source: str, same_kernels: bool) -> float:
-    """Returns the tolerance for a program: the least precise dtype that it names decides."""
+    """Returns the tolerance for a program, by its least precise dtype."""
     table = _OTHER_ORDER if same_kernels else _OTHER_KERNELS
     found = [tolerance for dtype, tolerance in table.items() if dtype in source]
     return max(found, default=_DOUBLE[same_kernels])

@@ -1,4 +1,4 @@
-"""Statements of random programs that compute: elementwise, reductions, shapes, products."""
+"""Generates statements: elementwise operations, reductions, shapes, products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _with_rank(least: int, most: int = 5, test: Callable = is_float) -> Callable
 
 
 def _another(w: Writer, x: Value) -> str:
-    """Writes something that has the dtype of `x`, and may have another shape."""
+    """Returns an expression with the dtype of `x`, possibly with another shape."""
     y = w.pick(lambda v: v.dtype == x.dtype)
     if w.chance(0.15) and is_float(x):
         return w.literal()
@@ -97,7 +97,7 @@ def _unary(w: Writer, name: str) -> str | None:
 
 @weight(3)
 def _chain(w: Writer, name: str) -> str | None:
-    """Several elementwise calls in one line: enough to be fused."""
+    """Generates several elementwise calls in one line, enough to be fused."""
     x = w.pick(is_float)
     if x is None:
         return None
@@ -142,7 +142,7 @@ def _binary(w: Writer, name: str) -> str | None:
 
 @weight(1)
 def _scaled(w: Writer, name: str) -> str | None:
-    """Python numbers, on either side."""
+    """Generates an operation with a Python number on either side."""
     x = w.pick(is_float)
     if x is None:
         return None

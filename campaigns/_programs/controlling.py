@@ -1,4 +1,4 @@
-"""Statements of random programs with control flow, gradients, functions and variables inside."""
+"""Generates statements with control flow, gradients, functions and variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from campaigns._programs.writing import Writer
 
 
-# Control flow, and values that reach Python
+# Control flow and conversions to Python
 
 
 @weight(2)
@@ -82,7 +82,7 @@ def _mapped(w: Writer, name: str) -> str | None:
     return f"{name} = {w.rng.choice(forms)}"
 
 
-# Gradients inside, custom gradients, functions inside
+# Inner gradients, custom gradients, inner functions
 
 
 @weight(1)
@@ -98,7 +98,7 @@ def _custom_gradient(w: Writer, name: str) -> str | None:
         f"        return dy * tf.cos(x) * 1.5\n"
         f"    return tf.sin(x), grad"
     )
-    # Of a variable, TensorFlow's eager gradient would read the value that it has by then.
+    # TensorFlow's eager gradient would read the current value of a variable.
     return f"{name} = {custom}(tf.identity({x.name}))"
 
 
@@ -167,7 +167,7 @@ def _random_numbers(w: Writer, name: str) -> str | None:
 
 @weight(1)
 def _halved(w: Writer, name: str) -> str | None:
-    """A loop that ends when a value says so."""
+    """Generates a loop whose number of iterations depends on a value."""
     x = w.pick(is_float)
     if x is None:
         return None
@@ -217,7 +217,7 @@ def _python_function(w: Writer, name: str) -> str | None:
 
 @weight(1)
 def _checked(w: Writer, name: str) -> str | None:
-    """A check that fails for some data: all ways have to raise the same."""
+    """Generates a check that fails for some data. All modes must raise the same error."""
     x = w.pick(is_wide)
     if x is None:
         return None
@@ -228,7 +228,7 @@ def _checked(w: Writer, name: str) -> str | None:
 
 @weight(1)
 def _paused(w: Writer, name: str) -> str | None:
-    """A tape that does not record for a while."""
+    """Generates a tape that stops recording temporarily."""
     x = w.pick(is_wide)
     if x is None:
         return None

@@ -1,4 +1,4 @@
-"""The part of a random program that calls its function: again and again, and under tapes."""
+"""Generates the part of a program that calls its function, repeatedly and under tapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ZERO = "unconnected_gradients=tf.UnconnectedGradients.ZERO"
 
 
 def drive(w: Writer) -> None:
-    """Writes the function, a step around it now and then, and calls of both."""
+    """Generates the function, sometimes a step around it, and calls of both."""
     rng = w.rng
     decorated = not w.chance(0.15)
     _write_function(w, decorated)
@@ -36,7 +36,7 @@ def drive(w: Writer) -> None:
 
 
 def _chained(w: Writer) -> None:
-    """A result of one call is an argument of the next, and both are kept."""
+    """Passes a result of one call to the next, and keeps both."""
     first = w.arguments[0]
     fits = f"y.shape == {first.shape} and y.dtype == tf.{first.dtype}"
     w.setup.append(
@@ -59,7 +59,7 @@ def _write_function(w: Writer, decorated: bool) -> None:
 
 
 def _structure(w: Writer) -> str:
-    """What the function returns."""
+    """Returns the structure that the function returns."""
     made = [v.name for v in w.values if v.name.startswith("a")]
     if not made:
         return f"tf.identity({w.arguments[0].name})"
@@ -92,7 +92,7 @@ def _names(w: Writer) -> str:
 
 
 def _write_step(w: Writer) -> None:
-    """A tape inside of the function, and an update of the variables."""
+    """Generates a function with a tape and an update of the variables."""
     persistent = w.chance(0.3)
     zero = w.chance(0.5)
     lines = [
@@ -120,7 +120,7 @@ def _write_step(w: Writer) -> None:
 
 
 def _give(w: Writer, arguments: list[Value]) -> None:
-    """Binds the arguments to new values."""
+    """Assigns new values to the arguments."""
     for x in arguments:
         w.setup.append(f"{x.name} = {w.data(x.shape, x.dtype)}")
 
@@ -132,7 +132,7 @@ def _between_calls(w: Writer) -> None:
 
 
 def _resized(w: Writer) -> list[Value]:
-    """The arguments with another size of the first axis of the largest."""
+    """Returns the arguments with another size of the first axis of the largest."""
     whole = max((x.shape for x in w.arguments), key=len)
     if not whole:
         return [x._replace(shape=(2,)) for x in w.arguments]
@@ -209,7 +209,7 @@ def _forward(w: Writer, callee: str, arguments: list[Value]) -> None:
 
 
 def _weighted(w: Writer, callee: str, arguments: list[Value]) -> None:
-    """Several targets with upstream gradients of their own, and none for one of them."""
+    """Generates several targets with upstream gradients, and none for one of them."""
     _give(w, arguments)
     w.setup.append(
         f"with tf.GradientTape(watch_accessed_variables=False) as tape:\n"
@@ -224,7 +224,7 @@ def _weighted(w: Writer, callee: str, arguments: list[Value]) -> None:
 
 
 def _inside_and_outside(w: Writer, callee: str, arguments: list[Value]) -> None:
-    """A function that differentiates the function, under a tape."""
+    """Generates a function that differentiates the function, under a tape."""
     if "def outer_step" not in "\n".join(w.setup):
         w.setup.append(
             f"@function\n"
@@ -246,7 +246,7 @@ def _inside_and_outside(w: Writer, callee: str, arguments: list[Value]) -> None:
 
 
 def _calls_python(w: Writer) -> bool:
-    """Whether Jacobians are refused: Python code cannot get a batch of values."""
+    """Returns whether Jacobians raise an error, because Python code has no batch rule."""
     return any("py_function" in lines for lines in w.body)
 
 

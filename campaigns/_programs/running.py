@@ -1,4 +1,4 @@
-"""Running the text of a program, with retrograde or TensorFlow as `tf`.
+"""Runs the source of a program, with retrograde or TensorFlow as `tf`.
 
 This module imports neither: a process that has only one of them can use it.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# What a printed program needs to run on its own.
+# The definitions that a printed program needs.
 PREAMBLE = '''\
 import numpy as np
 import retrograde as tf  # or tensorflow
@@ -51,14 +51,14 @@ def total(structure):
     return tf.add_n(parts)
 
 def keep(label, structure):
-    """Notes results."""
+    """Stores results."""
     for y in tf.nest.flatten(structure):
         print(label, None if y is None else np.asarray(tf.convert_to_tensor(y)))
 '''
 
 
 class Kept(NamedTuple):
-    """One result: where the program kept it, its dtype, and its value or `None`."""
+    """A result: its label, its dtype, and its value or `None`."""
 
     label: str
     dtype: str
@@ -66,7 +66,7 @@ class Kept(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a program did: all it kept, and the exception that ended it."""
+    """The results of a program, and the exception that ended it."""
 
     kept: list[Kept]
     error: BaseException | None
@@ -110,13 +110,13 @@ def run(
 
 @functools.lru_cache(maxsize=16)
 def compiled(source: str) -> CodeType:
-    """Compiles a program; each way of running it needs the same."""
+    """Compiles a program, once for all modes."""
     return compile(source, "<program>", "exec")
 
 
 @functools.cache
 def helpers(tf: Any) -> dict[str, Any]:
-    """The functions that the preamble defines, for this library."""
+    """Returns the functions of the preamble for this library."""
     scope: dict[str, Any] = {"tf": tf, "np": np}
     exec(PREAMBLE[PREAMBLE.index("def numbers") :], scope)
     return {
@@ -127,7 +127,7 @@ def helpers(tf: Any) -> dict[str, Any]:
 
 
 def _cached(tf: Any, numbers: Callable) -> Callable:
-    """Returns a function that makes the same data once, and a tensor of its own for each call."""
+    """Returns a function that caches the data and creates a new tensor for each call."""
     cached = functools.lru_cache(maxsize=64)(numbers)
     return lambda *args: tf.identity(cached(*args))
 

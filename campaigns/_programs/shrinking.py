@@ -1,4 +1,4 @@
-"""Making a failing program shorter while it still fails."""
+"""Shrinks a failing program while it still fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 
 def shrink(source: str, fails: Callable[[str], bool], seconds: float) -> str:
-    """Returns a shorter program that `fails`, found within about so many `seconds`.
+    """Returns a shorter program that `fails`, within about `seconds`.
 
     It leaves out lines with the block below them, takes blocks out of their first line, and
     replaces the right side of assignments by a name that was assigned before.
@@ -54,7 +54,7 @@ def _depth(line: str) -> int:
 
 
 def _simpler(line: str) -> Iterator[str]:
-    """The line with a smaller expression in it."""
+    """Yields the line with smaller expressions."""
     match = re.match(r"( *(?:\w+ = |return |keep\('[a-z ]*', ))(.*)", line)
     if match is None:
         return

@@ -1,4 +1,4 @@
-"""Running programs with TensorFlow, in another interpreter that has it.
+"""Runs programs with TensorFlow, in another interpreter.
 
 The other process executes this file. It gets one line of JSON for each program and answers with
 one, after it has written the results to a file.
@@ -20,7 +20,7 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class Process:
-    """Another interpreter, in which TensorFlow runs programs eagerly."""
+    """An interpreter in which TensorFlow runs programs eagerly."""
 
     def __init__(self, python: str) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -56,7 +56,7 @@ class Process:
 
 def _serve(file: str) -> None:
     answers = sys.stdout
-    sys.stdout = sys.stderr  # what TensorFlow prints is no answer
+    sys.stdout = sys.stderr  # TensorFlow may print
     sys.path[0] = str(_ROOT)
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Writing random programs: text that runs with retrograde or TensorFlow as `tf`.
+"""Generates random programs, which run with retrograde or TensorFlow as `tf`.
 
 While a program is written, each statement of its function is executed on sample values. So shapes
 and dtypes are known, and statements that raise or lead to huge or non-finite values are left out.
@@ -25,7 +25,7 @@ _ATTEMPTS = 6  # to write one statement
 
 
 class Value(NamedTuple):
-    """A name that the function can use, with the shape and dtype of its sample."""
+    """A variable of the generated function, with its shape and dtype."""
 
     name: str
     shape: tuple[int, ...]
@@ -41,12 +41,12 @@ class Value(NamedTuple):
 
 
 class Writer:
-    """A program that is being written."""
+    """Generates a program."""
 
     def __init__(self, seed: int, small: bool = False) -> None:
         self.rng = random.Random(seed)
         self.small = small
-        self.odd = not small and self.chance(0.07)  # with values that are not finite
+        self.odd = not small and self.chance(0.07)  # with non-finite values
         self.scope: dict[str, Any] = {"tf": tf, "np": np} | helpers(tf)
         self.scope["function"] = lambda f: f
         self.setup: list[str] = []
@@ -64,7 +64,7 @@ class Writer:
         return self.rng.choice(["float64"] * 5 + ["float32"] * 5 + ["float16", "bfloat16"])
 
     def _family_of_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes that broadcast with each other; the first is the largest."""
+        """Returns shapes that broadcast with each other, the largest first."""
         sizes = [1, 2, 3, 4, 5]
         whole = tuple(self.rng.choice(sizes) for _ in range(self.rng.choice([0, 1, 1, 2, 2, 2, 3])))
         kind = self.rng.random()
@@ -75,13 +75,13 @@ class Writer:
         family = [whole, whole, whole[1:], (*whole[:-1], 1)[: len(whole)], (1, *whole[1:]), ()]
         return [shape for shape in family if len(shape) <= len(whole)]
 
-    # What statements are made of
+    # Expressions
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
     def pick(self, test: Any = None) -> Value | None:
-        """Picks a value that fulfills `test`, more often a recent one."""
+        """Picks a value that satisfies `test`, preferably a recent one."""
         found = [value for value in self.values if test is None or test(value)]
         if not found:
             return None
@@ -95,14 +95,14 @@ class Writer:
         return self.rng.randrange(1000)
 
     def data(self, shape: tuple[int, ...], dtype: str) -> str:
-        """Writes a tensor of random values."""
+        """Returns an expression for a tensor of random values."""
         odd = "odd_" if self.odd and dtype in ("float32", "float64") and self.chance(0.5) else ""
         return f"{odd}numbers({self.seed()}, {shape}, {dtype!r})"
 
     def literal(self) -> str:
         return str(self.rng.choice([0.5, -0.3, 2.0, 1.5, -1.0, 0.25]))
 
-    # Writing
+    # Statements
 
     def define(self, line: str) -> None:
         """Adds a line, or block of lines, before the function."""
@@ -110,13 +110,13 @@ class Writer:
         self.setup.append(line)
 
     def add(self, name: str, lines: str) -> bool:
-        """Adds a statement that binds `name` to a tensor, unless its value is of no use."""
+        """Adds a statement that assigns a tensor to `name`, unless its value is unusable."""
         try:
             exec(compile(lines, "<statement>", "exec"), self.scope)
         except Exception:
             if not self.chance(0.004):
                 return False
-            self.body.append(lines)  # all ways have to raise the same
+            self.body.append(lines)  # all modes must raise the same error
             self.values.append(Value(name, (), self.dtype))
             self.scope[name] = tf.ones([], self.dtype)
             return True
@@ -151,7 +151,7 @@ class Writer:
 
 
 def write(seed: int, small: bool = False) -> str:
-    """Returns the text of a random program; a `small` one compiles quickly."""
+    """Returns the source of a random program; a `small` one compiles quickly."""
     writer = Writer(seed, small)
     _declare(writer)
     for _ in range(writer.rng.randint(2, 5 if small else 7)):
@@ -163,12 +163,12 @@ def write(seed: int, small: bool = False) -> str:
 
 
 def draws_random_numbers(source: str) -> bool:
-    """Whether the results of a program depend on the random numbers of the library."""
+    """Returns whether the results depend on the library's random numbers."""
     return "tf.random." in source
 
 
 def is_for_tensorflow(source: str) -> bool:
-    """Whether TensorFlow should do the same: `docs/differences.md` lists what it does not."""
+    """Returns whether TensorFlow should agree. `docs/differences.md` lists the differences."""
     forward = "ForwardAccumulator" in source and ("custom_" in source or "recompute_" in source)
     moments = "tf.nn.moments" in source and ("second gradient" in source or "hessian" in source)
     others = ("tf.random.", "odd_numbers", "tf.py_function")
@@ -201,7 +201,7 @@ def _declare(writer: Writer) -> None:
 
 def _declare_constant(writer: Writer) -> None:
     value = Value(writer.name("c"), writer.rng.choice(writer.shapes), writer.dtype)
-    if writer.chance(0.2):  # too large to become part of a compiled program
+    if writer.chance(0.2):  # too large to be embedded in a compiled program
         value = value._replace(shape=(700, *value.shape[1:]) if value.rank < 2 else (700,))
     writer.define(f"{value.name} = {writer.data(value.shape, value.dtype)}")
     writer.values.append(value)

@@ -1,4 +1,4 @@
-"""The campaign of random programs finds what differs, and says it in few lines."""
+"""Tests that the campaign of random programs finds differences and shrinks programs."""
 
 import numpy as np
 import pytest
@@ -14,21 +14,21 @@ def kept(*arrays):
     return Outcome([Kept("y", a.dtype.name, a) for a in map(np.asarray, arrays)], None)
 
 
-def test_a_seed_always_gives_the_same_program():
+def test_a_seed_determines_the_program():
     assert write(3) == write(3) != write(4)
 
 
 @pytest.mark.parametrize("seed", [1, 3])
-def test_programs_do_the_same_in_all_ways(seed):
+def test_programs_agree_in_all_modes(seed):
     assert programs.trial(seed) is None
 
 
 def test_a_difference_is_reported_with_a_short_program(monkeypatch):
     run = programs._run
 
-    def wrong_sine(source, way, change=None):
-        outcome = run(source, way, change)
-        if way != "fused" or "tf.sin" not in source or not outcome.kept:
+    def wrong_sine(source, mode, change=None):
+        outcome = run(source, mode, change)
+        if mode != "fused" or "tf.sin" not in source or not outcome.kept:
             return outcome
         return outcome._replace(kept=outcome.kept[:-1])
 
@@ -45,7 +45,7 @@ def test_a_difference_is_reported_with_a_short_program(monkeypatch):
     ("a", "b"),
     [(0.0, -0.0), (1.0, np.nextafter(1.0, 2.0)), (np.nan, 1.0), (1, 2), (np.float32(1), 1.0)],
 )
-def test_each_bit_and_dtype_is_compared(a, b):
+def test_bits_and_dtypes_are_compared(a, b):
     assert difference(kept(a), kept(b)) is not None
     assert difference(kept(a), kept(a)) is None
 
@@ -67,7 +67,7 @@ def test_missing_results_and_other_errors_are_differences():
     assert difference(kept(1.0), failed) == "no error, but ValueError: no"
 
 
-def test_a_program_is_shrunk_to_the_lines_that_matter():
+def test_a_program_is_shrunk_to_the_relevant_lines():
     source = "a1 = 1\nif a1:\n    a2 = 2\n    a3 = tf.sin(a2)\na4 = 4\n"
 
     assert shrink(source, lambda text: "sin" in text, 5.0) == "a3 = tf.sin(a2)\n"
