@@ -1,4 +1,4 @@
-"""Primitive and apply: dtypes are checked, kernels run, recorders are told, errors explained."""
+"""Tests Primitive and apply: dtype checks, kernels, outputs and error messages."""
 
 import numpy as np
 import pytest
@@ -10,30 +10,30 @@ from retrograde.values.errors import InvalidArgumentError, NotFoundError
 
 
 @pytest.fixture
-def make():
-    """Makes primitives that are gone after the test."""
-    made = []
+def make_primitive():
+    """Returns a function that creates primitives and removes them after the test."""
+    created = []
 
-    def primitive(kernel, **options):
+    def create(kernel, **options):
         options = {"vjps": None, "batch": None} | options
-        made.append(Primitive(f"made {len(made)} for a test", kernel, **options))
-        return made[-1]
+        created.append(Primitive(f"test primitive {len(created)}", kernel, **options))
+        return created[-1]
 
-    yield primitive
-    for each in made:
-        del PRIMITIVES[each.name]
+    yield create
+    for primitive in created:
+        del PRIMITIVES[primitive.name]
 
 
-def test_names_are_unique(make):
-    primitive = make("negative")
+def test_primitive_names_are_unique(make_primitive):
+    primitive = make_primitive("negative")
 
     with pytest.raises(ValueError, match="There is a primitive named"):
         Primitive(primitive.name, "negative", vjps=None, batch=None)
     assert repr(primitive) == f"<primitive {primitive.name}>"
 
 
-def test_a_kernel_may_be_a_name_that_numpy_knows(make):
-    primitive = make("hypot")
+def test_a_kernel_can_be_the_name_of_a_numpy_function(make_primitive):
+    primitive = make_primitive("hypot")
 
     y = apply(primitive, (tf.constant([3.0]), tf.constant([4.0])))
 
@@ -41,15 +41,15 @@ def test_a_kernel_may_be_a_name_that_numpy_knows(make):
     assert y.numpy().tolist() == [5.0]
 
 
-def test_raw_arrays_go_through_the_kernel_alone(make):
-    primitive = make(lambda xp, x, *, by: xp.multiply(x, by))
+def test_arrays_give_arrays_and_tensors_give_tensors(make_primitive):
+    primitive = make_primitive(lambda xp, x, *, factor: xp.multiply(x, factor))
 
-    assert type(primitive(np.array([1.0, 2.0]), by=3.0)) is np.ndarray
-    assert isinstance(primitive(tf.constant([1.0, 2.0]), by=3.0), tf.Tensor)
+    assert type(primitive(np.array([1.0, 2.0]), factor=3.0)) is np.ndarray
+    assert isinstance(primitive(tf.constant([1.0, 2.0]), factor=3.0), tf.Tensor)
 
 
-def test_one_tensor_among_arrays_makes_a_tensor(make):
-    primitive = make("add")
+def test_an_array_and_a_tensor_give_a_tensor(make_primitive):
+    primitive = make_primitive("add")
 
     y = primitive(np.array([1.0], np.float32), tf.constant([2.0]))
 
@@ -64,8 +64,8 @@ def test_tensor_of():
     assert tensor_of(np.ones(2)).numpy().tolist() == [1.0, 1.0]
 
 
-def test_every_call_makes_a_tensor_of_its_own(make):
-    primitive = make(lambda _, x: x)
+def test_every_call_returns_a_new_tensor(make_primitive):
+    primitive = make_primitive(lambda _, x: x)
     x = tf.constant([1.0])
 
     y = apply(primitive, (x,))
@@ -74,8 +74,8 @@ def test_every_call_makes_a_tensor_of_its_own(make):
     assert y._id != x._id
 
 
-def test_several_outputs(make):
-    primitive = make(lambda xp, x: (xp.negative(x), xp.abs(x)), outputs=True)
+def test_multiple_outputs(make_primitive):
+    primitive = make_primitive(lambda xp, x: (xp.negative(x), xp.abs(x)), outputs=True)
 
     a, b = apply(primitive, (tf.constant([-1.0]),))
 
@@ -83,8 +83,8 @@ def test_several_outputs(make):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_dtypes_that_are_not_accepted(make, count):
-    primitive = make(lambda _, *xs: xs[0], accepts=dtypes.FLOATING)
+def test_unsupported_dtypes_raise(make_primitive, count):
+    primitive = make_primitive(lambda _, *xs: xs[0], accepts=dtypes.FLOATING)
 
     with pytest.raises(
         InvalidArgumentError, match=r"dtype int32 is not supported. Expected one of"
@@ -93,8 +93,8 @@ def test_dtypes_that_are_not_accepted(make, count):
 
 
 @pytest.mark.parametrize("position", [1, 2])
-def test_all_inputs_have_one_dtype(make, position):
-    primitive = make(lambda _, *xs: xs[0], accepts=dtypes.NUMERIC)
+def test_inputs_of_different_dtypes_raise(make_primitive, position):
+    primitive = make_primitive(lambda _, *xs: xs[0], accepts=dtypes.NUMERIC)
     inputs = [tf.constant([1.0])] * 3
     inputs[position] = tf.constant([1.0], tf.float64)
 
@@ -102,19 +102,19 @@ def test_all_inputs_have_one_dtype(make, position):
         apply(primitive, tuple(inputs[: position + 1]))
 
 
-def test_a_failing_kernel_is_worded_by_its_primitive(make):
+def test_a_primitive_can_word_the_errors_of_its_kernel(make_primitive):
     def fail(*_, **__):
-        raise ValueError("what NumPy says")
+        raise ValueError("a NumPy message")
 
-    worded = make(fail, complain=lambda x, *, n: f"wrong: {x.shape}, {n}")
-    general = make(fail, complain=lambda _: None)
+    custom = make_primitive(fail, complain=lambda x, *, n: f"wrong: {x.shape}, {n}")
+    default = make_primitive(fail, complain=lambda _: None)
 
     with pytest.raises(InvalidArgumentError) as raised:
-        apply(worded, (tf.constant([1.0]),), {"n": 3})
+        apply(custom, (tf.constant([1.0]),), {"n": 3})
     assert str(raised.value) == "wrong: (1,), 3"
     with pytest.raises(InvalidArgumentError) as raised:
-        apply(general, (tf.constant([1.0]),))
-    assert str(raised.value) == f"{general.name}: what NumPy says. Received: (1,) float32."
+        apply(default, (tf.constant([1.0]),))
+    assert str(raised.value) == f"{default.name}: a NumPy message. Received: (1,) float32."
 
 
 @pytest.mark.parametrize(
@@ -122,44 +122,44 @@ def test_a_failing_kernel_is_worded_by_its_primitive(make):
     [NotFoundError(None, None, "m"), LookupError("m"), RuntimeError("m")],
     ids=lambda e: type(e).__name__,
 )
-def test_other_errors_pass_as_they_are(make, error):
+def test_other_errors_propagate_unchanged(make_primitive, error):
     def fail(*_):
         raise error
 
     with pytest.raises(type(error)) as raised:
-        apply(make(fail), (tf.constant([1.0]),))
+        apply(make_primitive(fail), (tf.constant([1.0]),))
     assert raised.value is error
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, OverflowError])
-def test_errors_of_arithmetic_are_invalid_arguments(make, kind):
+def test_arithmetic_errors_become_invalid_argument_errors(make_primitive, kind):
     def fail(*_):
         raise kind("too large")
 
-    primitive = make(fail)
+    primitive = make_primitive(fail)
     with pytest.raises(InvalidArgumentError) as raised:
         apply(primitive, (tf.constant([1.0]),))
     assert str(raised.value) == f"{primitive.name}: too large. Received: (1,) float32."
 
 
-def test_interruptions_pass(make):
+def test_keyboard_interrupts_propagate(make_primitive):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        apply(make(interrupt), (tf.constant([1.0]),))
+        apply(make_primitive(interrupt), (tf.constant([1.0]),))
 
 
-def test_a_kernel_may_call_operations(make):
-    """As signal handlers and finalisers do, in the midst of a kernel."""
-    primitive = make(lambda _, x: (tf.constant(x) / 0.0).numpy())
+def test_a_kernel_can_call_operations(make_primitive):
+    """Signal handlers and finalizers do this while a kernel runs."""
+    primitive = make_primitive(lambda _, x: (tf.constant(x) / 0.0).numpy())
 
     with np.errstate(all="raise"):
         assert apply(primitive, (tf.constant([1.0]),)).numpy().tolist() == [np.inf]
 
 
-def test_rules_are_checked_when_they_are_first_needed(make):
-    primitive = make("negative", vjps=(lambda g: -g,))
+def test_vjp_signatures_are_checked_on_first_use(make_primitive):
+    primitive = make_primitive("negative", vjps=(lambda g: -g,))
     x = tf.Variable([1.0])
 
     with tf.GradientTape(), pytest.raises(TypeError, match=r"Expected y and 1 inputs"):

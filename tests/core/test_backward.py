@@ -1,4 +1,4 @@
-"""The walk backwards: slices stay slices, and nothing is computed for nothing."""
+"""Tests the backward pass: sparse gradients, skipped rules, sums of cotangents."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def dense(gradient):
     return tf.convert_to_tensor(gradient).numpy().ravel().tolist()
 
 
-def test_the_gradient_of_gather_is_slices(table):
+def test_the_gradient_of_gather_is_indexed_slices(table):
     with tf.GradientTape() as tape:
         y = tf.gather(table, [2, 0, 2]) ** 2
 
@@ -32,7 +32,7 @@ def test_the_gradient_of_gather_is_slices(table):
     assert gradient.dtype is tf.float32
 
 
-def test_slices_add_up_to_slices(table):
+def test_the_sum_of_indexed_slices_is_indexed_slices(table):
     with tf.GradientTape() as tape:
         y = tf.gather(table, [2]) + tf.gather(table, [0]) + 10.0 * tf.gather(table, [2])
 
@@ -44,7 +44,7 @@ def test_slices_add_up_to_slices(table):
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_slices_and_a_whole_gradient_add_up_to_a_tensor(table, first):
+def test_the_sum_of_indexed_slices_and_a_dense_gradient_is_dense(table, first):
     with tf.GradientTape() as tape:
         parts = [tf.reduce_sum(tf.gather(table, [0, 2])), tf.reduce_sum(table * table)]
         y = parts[0] + parts[1] if first else parts[1] + parts[0]
@@ -55,32 +55,32 @@ def test_slices_and_a_whole_gradient_add_up_to_a_tensor(table, first):
     assert dense(gradient) == [3.0, 4.0, 7.0]
 
 
-def test_slices_become_whole_on_their_way_through_an_operation(table):
+def test_indexed_slices_become_dense_in_the_next_gradient_rule(table):
     with tf.GradientTape() as tape:
         doubled = table * 2.0
         y = tf.gather(doubled, [0, 2])
 
-    through, at = tape.gradient(y, [table, doubled])
+    gradient_of_table, gradient_of_doubled = tape.gradient(y, [table, doubled])
 
-    assert isinstance(through, tf.Tensor)
-    assert dense(through) == [2.0, 0.0, 2.0]
-    assert isinstance(at, tf.IndexedSlices)
+    assert isinstance(gradient_of_table, tf.Tensor)
+    assert dense(gradient_of_table) == [2.0, 0.0, 2.0]
+    assert isinstance(gradient_of_doubled, tf.IndexedSlices)
 
 
-def test_slices_to_second_order(table):
+def test_second_derivative_of_gather(table):
     with tf.GradientTape(persistent=True) as outer:
         with tf.GradientTape() as inner:
             y = tf.reduce_sum(tf.gather(table, [0, 2, 2]) ** 3)
         first = inner.gradient(y, table)
-        whole = tf.convert_to_tensor(first)
+        dense_first = tf.convert_to_tensor(first)
 
     assert isinstance(first, tf.IndexedSlices)
     assert dense(first) == [3.0, 0.0, 54.0]
-    assert dense(outer.gradient(whole, table)) == [6.0, 0.0, 36.0]
+    assert dense(outer.gradient(dense_first, table)) == [6.0, 0.0, 36.0]
     assert dense(outer.gradient(first.values, table)) == [6.0, 0.0, 36.0]
 
 
-def test_slices_of_a_watched_tensor():
+def test_gradient_of_gather_from_a_watched_tensor():
     x = tf.constant([1.0, 2.0, 3.0])
 
     with tf.GradientTape() as tape:
@@ -90,12 +90,12 @@ def test_slices_of_a_watched_tensor():
     assert dense(tape.gradient(y, x)) == [0.0, 2.0, 0.0]
 
 
-# Nothing is computed for nothing
+# Rules run only when their results are needed
 
 
 @pytest.fixture
 def calls():
-    """The inputs for which the rule of a product was run."""
+    """Returns the list of input positions for which the vjp rule of `product` ran."""
     return []
 
 
@@ -109,7 +109,7 @@ def product(calls):
         return rule
 
     primitive = Primitive(
-        "product of the tests",
+        "test product",
         lambda xp, x1, x2: xp.multiply(x1, x2),
         vjps=(rule_for(0), rule_for(1)),
         batch=None,
@@ -118,7 +118,7 @@ def product(calls):
     del PRIMITIVES[primitive.name]
 
 
-def test_rules_run_for_the_sources_asked_about_only(product, calls):
+def test_rules_run_only_for_the_requested_sources(product, calls):
     x, w = tf.Variable(2.0), tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -138,7 +138,7 @@ def test_rules_do_not_run_for_constants(product, calls):
     assert calls == [1]
 
 
-def test_branches_that_lead_to_no_target_or_no_source_are_not_walked(product, calls):
+def test_the_backward_pass_skips_branches_without_a_target_or_a_source(product, calls):
     x, w = tf.Variable(2.0), tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -150,7 +150,7 @@ def test_branches_that_lead_to_no_target_or_no_source_are_not_walked(product, ca
     assert calls == [0, 1]
 
 
-def test_rules_run_once_though_a_target_is_used_often(product, calls):
+def test_a_rule_runs_once_if_its_output_is_used_several_times(product, calls):
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -161,42 +161,42 @@ def test_rules_run_once_though_a_target_is_used_often(product, calls):
     assert calls == [0]
 
 
-# Large cotangents add up in the memory of the first, if nobody else has it
+# Large cotangents are summed in the memory of the first one, unless something else references it
 
 
 def large(seed):
     return tf.constant(np.random.default_rng(seed).uniform(-1.0, 1.0, MANY).astype(np.float32))
 
 
-def additions(monkeypatch):
-    """Where in memory cotangents are added to, as the walk goes on."""
-    seen = []
-    real = PRIMITIVES["add"].on_many
+def record_add_outputs(monkeypatch):
+    """Returns a list that collects the address of each `out` argument of add, or False."""
+    out_addresses = []
+    original = PRIMITIVES["add"].on_many
 
     def add(a, b, out=None):
-        seen.append(out is not None and out.ctypes.data)
-        return real(a, b, out=out)
+        out_addresses.append(out is not None and out.ctypes.data)
+        return original(a, b, out=out)
 
     monkeypatch.setattr(PRIMITIVES["add"], "on_many", add)
-    return seen
+    return out_addresses
 
 
-def test_large_cotangents_add_up_in_place(monkeypatch):
+def test_large_cotangents_are_summed_in_place(monkeypatch):
     x = large(0)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.sin(x * x) * tf.exp(x)
-    seen = additions(monkeypatch)
+    out_addresses = record_add_outputs(monkeypatch)
 
     gradient = tape.gradient(y, x)
 
-    assert seen == [gradient._array.ctypes.data] * 2
+    assert out_addresses == [gradient._array.ctypes.data] * 2
     x64 = x.numpy().astype(np.float64)
     expected = np.exp(x64) * (np.sin(x64 * x64) + 2 * x64 * np.cos(x64 * x64))
     np.testing.assert_allclose(gradient.numpy(), expected, atol=1e-5)
 
 
-def test_cotangents_that_somebody_holds_are_left_as_they_are():
+def test_cotangents_that_are_referenced_elsewhere_are_not_modified():
     x, weights = large(0), large(1)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)

@@ -1,4 +1,4 @@
-"""Batches: values that look like one example and hold many."""
+"""Tests batched values, which have the shape of one example and hold many."""
 
 import functools
 
@@ -41,7 +41,7 @@ OPERATORS = {
 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("other", [2.0, np.float64(2.0), np.array([3.0, 2.0])], ids=repr)
-def test_operators_are_those_of_arrays_on_either_side(name, other):
+def test_operators_match_numpy_with_the_batch_on_either_side(name, other):
     operator = OPERATORS[name]
     with batching(3) as level:
         x = Batched(VALUES + 1, level)
@@ -51,18 +51,18 @@ def test_operators_are_those_of_arrays_on_either_side(name, other):
     np.testing.assert_array_equal(left.value, operator(other, VALUES + 1))
 
 
-def test_the_other_operators():
+def test_unary_and_bitwise_operators():
     with batching(3) as level:
         x = Batched(VALUES, level)
-        truth = Batched(VALUES > 2, level)
+        mask = Batched(VALUES > 2, level)
         assert (-x).value.tolist() == (-VALUES).tolist()
         assert abs(-x).value.tolist() == VALUES.tolist()
-        assert (~truth).value.tolist() == (VALUES <= 2).tolist()
-        assert (truth & (VALUES[0] > 0)).value.tolist() == ((VALUES > 2) & (VALUES[0] > 0)).tolist()
-        assert (truth | truth).value.tolist() == (truth ^ (~truth & truth)).value.tolist()
+        assert (~mask).value.tolist() == (VALUES <= 2).tolist()
+        assert (mask & (VALUES[0] > 0)).value.tolist() == ((VALUES > 2) & (VALUES[0] > 0)).tolist()
+        assert (mask | mask).value.tolist() == (mask ^ (~mask & mask)).value.tolist()
 
 
-def test_the_innermost_level_is_the_one_that_began_last():
+def test_the_innermost_level_is_the_last_one_entered():
     with batching(3) as outer, batching(2) as inner:
         a, b = Batched(VALUES, outer), Batched(np.ones((2, 2)), inner)
 
@@ -75,25 +75,25 @@ def test_the_innermost_level_is_the_one_that_began_last():
         assert product.value.value.shape == (3, 2, 2)
 
 
-def test_numpy_gets_nothing():
+def test_batches_cannot_be_converted_to_numpy_or_python():
     with batching(3) as level:
         x = Batched(VALUES, level)
 
-        for leave in (np.asarray, np.sum, np.spacing, bool, float, int, len, list, "{:f}".format):
+        for convert in (np.asarray, np.sum, np.spacing, bool, float, int, len, list, "{:f}".format):
             with pytest.raises(CannotBatch):
-                leave(x)
+                convert(x)
         with pytest.raises(CannotBatch, match=r"A value of shape \(2,\) differs"):
             x.tolist()
 
 
-def test_a_primitive_without_a_batch_rule_says_so(monkeypatch):
+def test_a_primitive_without_a_batch_rule_raises(monkeypatch):
     monkeypatch.setattr(PRIMITIVES["exp"], "batch", None)
     with batching(3) as level, pytest.raises(CannotBatch, match="exp cannot run on a batch"):
         tf.exp(tf.Tensor(Batched(VALUES, level)))
     assert isinstance(PRIMITIVES["exp"], Primitive)
 
 
-def test_nobody_looks_for_batches_when_there_are_none():
+def test_foreign_arrays_are_checked_for_only_while_batching():
     before = namespaces.foreign
     with batching(3):
         assert namespaces.foreign
@@ -103,7 +103,7 @@ def test_nobody_looks_for_batches_when_there_are_none():
     assert namespaces.foreign == before
 
 
-def test_threads_do_not_disturb_each_other():
+def test_threads_batch_independently():
     x, results = tf.constant(np.linspace(0.1, 1, 20)), {}
 
     def work(k):

@@ -1,4 +1,4 @@
-"""custom_gradient, grad_pass_through and recompute_grad."""
+"""Tests custom_gradient, grad_pass_through and recompute_grad."""
 
 import gc
 import weakref
@@ -22,12 +22,12 @@ def log1pexp(x):
     return tf.math.log(1.0 + e), lambda upstream: upstream * (1.0 - 1.0 / (1.0 + e))
 
 
-def test_the_gradient_function_stands_in_place_of_the_derivative():
+def test_the_gradient_function_replaces_the_derivative():
     (g,) = gradient_of(log1pexp, tf.constant(100.0))
     assert float(g) == 1.0
 
 
-def test_second_order_goes_through_what_the_gradient_function_computed():
+def test_second_order_differentiates_the_gradient_function():
     x = tf.Variable(0.5, dtype=tf.float64)
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
@@ -51,7 +51,7 @@ def test_third_order():
     assert [float(d1), float(d2), float(a.gradient(d2, x))] == [12.0, 12.0, 6.0]
 
 
-def test_several_inputs_and_outputs_with_structures():
+def test_nested_inputs_and_outputs():
     @tf.custom_gradient
     def f(pair, z):
         x, y = pair
@@ -64,41 +64,41 @@ def test_several_inputs_and_outputs_with_structures():
     x, y, z = tf.constant(2.0), tf.constant(5.0), tf.constant(7.0)
     with tf.GradientTape() as tape:
         tape.watch([x, y, z])
-        r = f((x, y), z)
-        target = 10.0 * r["a"] + 100.0 * r["b"]
+        outputs = f((x, y), z)
+        target = 10.0 * outputs["a"] + 100.0 * outputs["b"]
     assert [float(g) for g in tape.gradient(target, [x, y, z])] == [20.0, 300.0, 1000.0]
 
 
-def test_an_output_that_is_not_used_sends_zeros():
-    seen = []
+def test_an_unused_output_has_a_zero_cotangent():
+    cotangents = []
 
     @tf.custom_gradient
     def f(x):
         def grad(da, db):
-            seen.append((da.numpy().tolist(), db.numpy().tolist()))
+            cotangents.append((da.numpy().tolist(), db.numpy().tolist()))
             return da
 
         return (x * 1.0, tf.stack([x, x])), grad
 
     gradient_of(lambda x: f(x)[0], tf.constant(1.0))
-    assert seen == [(1.0, [0.0, 0.0])]
+    assert cotangents == [(1.0, [0.0, 0.0])]
 
 
-def test_none_means_that_nothing_flows():
+def test_none_means_no_gradient():
     f = tf.custom_gradient(lambda x, y: (x * y, lambda dy: (None, dy)))
     a, b = gradient_of(f, tf.constant(2.0), tf.constant(3.0))
     assert a is None
     assert float(b) == 1.0
 
 
-def test_plain_numbers_are_gradients_too_and_take_the_dtype_of_the_input():
+def test_gradients_can_be_python_numbers():
     f = tf.custom_gradient(lambda x: (x * 1.0, lambda _: 2.0))
     (g,) = gradient_of(f, tf.constant(1.0, tf.float64))
     assert g.dtype == tf.float64
     assert float(g) == 2.0
 
 
-def test_keyword_arguments_reach_the_function():
+def test_keyword_arguments():
     @tf.custom_gradient
     def f(x, scale=1.0):
         return x * scale, lambda dy: dy * 50.0
@@ -109,7 +109,7 @@ def test_keyword_arguments_reach_the_function():
     assert [float(y), float(tape.gradient(y, x))] == [6.0, 50.0]
 
 
-def test_variables_are_passed_in_the_order_in_which_they_were_read():
+def test_variables_are_passed_in_the_order_of_first_use():
     v, w = tf.Variable(2.0, name="v"), tf.Variable(3.0, name="w")
     names = []
 
@@ -129,7 +129,7 @@ def test_variables_are_passed_in_the_order_in_which_they_were_read():
     assert names == ["v:0", "w:0"]
 
 
-def test_a_gradient_function_without_variables_is_refused_where_some_are_read():
+def test_a_function_that_reads_variables_needs_the_variables_argument():
     v = tf.Variable(2.0)
     f = tf.custom_gradient(lambda x: (x * v, lambda dy: dy))
     with pytest.raises(TypeError, match="must accept keyword argument 'variables'"):
@@ -139,13 +139,13 @@ def test_a_gradient_function_without_variables_is_refused_where_some_are_read():
 @pytest.mark.parametrize(
     ("gradient", "count"), [(lambda dy: (dy, dy), 2), (lambda _: (), 0)], ids=["many", "few"]
 )
-def test_the_number_of_gradients_is_checked(gradient, count):
+def test_a_wrong_number_of_gradients_raises(gradient, count):
     f = tf.custom_gradient(lambda x: (x * 1.0, gradient))
     with pytest.raises(ValueError, match=f"return 1 gradients, but returned {count} instead"):
         gradient_of(f, tf.constant(1.0))
 
 
-def test_it_works_bare_called_and_on_methods():
+def test_custom_gradient_decorates_methods_and_can_be_called_without_arguments():
     class Layer:
         k = 11.0
 
@@ -161,7 +161,7 @@ def test_it_works_bare_called_and_on_methods():
     assert float(g) == 4.0
 
 
-def test_indexed_slices_may_be_returned():
+def test_gradients_can_be_indexed_slices():
     @tf.custom_gradient
     def first_row(table):
         return table[0] * 1.0, lambda dy: tf.IndexedSlices(
@@ -173,40 +173,40 @@ def test_indexed_slices_may_be_returned():
     assert tf.convert_to_tensor(g).numpy().tolist() == [[1.0] * 3, [0.0] * 3]
 
 
-def test_without_a_tape_nothing_is_kept():
+def test_nothing_is_kept_without_a_tape():
     x = tf.constant([1.0])
     gc.disable()
     try:
-        alive = weakref.ref(log1pexp(x))
-        assert alive() is None
+        output = weakref.ref(log1pexp(x))
+        assert output() is None
     finally:
         gc.enable()
 
 
-def test_integer_outputs_are_not_connected():
+def test_integer_outputs_have_no_gradient():
     f = tf.custom_gradient(lambda x: (tf.cast(x, tf.int32), lambda dy: dy))
     assert gradient_of(f, tf.constant(1.0)) == [None]
 
 
-def test_pass_through_with_variables_and_second_order():
+def test_grad_pass_through_with_variables_and_second_order():
     v = tf.Variable(3.0)
-    quantise = tf.grad_pass_through(lambda x: tf.round(x * v))
+    quantize = tf.grad_pass_through(lambda x: tf.round(x * v))
     x = tf.Variable(0.4)
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
-            y = quantise(x) * x
+            y = quantize(x) * x
         dy = inner.gradient(y, x)
     assert [float(y), float(dy)] == pytest.approx([0.4, 1.4])
     assert float(outer.gradient(dy, x)) == 2.0
 
 
-def test_recompute_keeps_nothing_of_the_inside_and_runs_it_again():
-    inside, calls = [], []
+def test_recompute_grad_frees_intermediates_and_calls_the_function_again():
+    intermediates, calls = [], []
 
     def f(x):
         calls.append(1)
         h = tf.exp(x)
-        inside.append(weakref.ref(h))
+        intermediates.append(weakref.ref(h))
         return h * h
 
     x = tf.Variable([1.0, 2.0])
@@ -214,7 +214,7 @@ def test_recompute_keeps_nothing_of_the_inside_and_runs_it_again():
     try:
         with tf.GradientTape() as tape:
             y = tf.recompute_grad(f)(x)
-        assert inside[0]() is None
+        assert intermediates[0]() is None
         g = tape.gradient(y, x)
     finally:
         gc.enable()
@@ -222,7 +222,7 @@ def test_recompute_keeps_nothing_of_the_inside_and_runs_it_again():
     np.testing.assert_allclose(g, 2 * np.exp([2.0, 4.0]), rtol=1e-6)
 
 
-def test_recompute_reaches_variables_and_tensors_in_keyword_arguments():
+def test_recompute_grad_differentiates_variables_and_keyword_arguments():
     v = tf.Variable(3.0)
     f = tf.recompute_grad(lambda x, k=None: x * v * k)
     x, k = tf.Variable(2.0), tf.Variable(5.0)
@@ -231,7 +231,7 @@ def test_recompute_reaches_variables_and_tensors_in_keyword_arguments():
     assert [float(g) for g in tape.gradient(y, [x, v, k])] == [15.0, 10.0, 6.0]
 
 
-def test_recompute_draws_the_same_random_numbers():
+def test_recompute_grad_draws_the_same_random_numbers():
     f = tf.recompute_grad(lambda x: x * tf.random.normal([4]))
     x = tf.Variable(tf.ones([4]))
     with tf.GradientTape() as tape:
@@ -240,15 +240,15 @@ def test_recompute_draws_the_same_random_numbers():
     np.testing.assert_array_equal(tape.gradient(y, x), y)
 
 
-def test_recompute_gives_zeros_for_what_the_function_does_not_use():
+def test_recompute_grad_returns_zeros_for_unused_inputs():
     x, unused = tf.Variable(2.0), tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = tf.recompute_grad(lambda x, _: x * x)(x, unused)
-    found = tape.gradient(y, [x, unused])
-    assert [g.numpy().tolist() for g in found] == [4.0, [0.0, 0.0]]
+    gradients = tape.gradient(y, [x, unused])
+    assert [g.numpy().tolist() for g in gradients] == [4.0, [0.0, 0.0]]
 
 
-def test_recompute_to_third_order():
+def test_recompute_grad_to_third_order():
     f = tf.recompute_grad(lambda x: x**5.0)
     x = tf.Variable(2.0)
     with tf.GradientTape() as a, tf.GradientTape() as b:
@@ -256,11 +256,11 @@ def test_recompute_to_third_order():
             y = f(x)
         d1 = c.gradient(y, x)
         d2 = b.gradient(d1, x)
-    found = [float(d1), float(d2), float(a.gradient(d2, x))]
-    assert found == pytest.approx([80.0, 160.0, 240.0], rel=1e-6)
+    gradients = [float(d1), float(d2), float(a.gradient(d2, x))]
+    assert gradients == pytest.approx([80.0, 160.0, 240.0], rel=1e-6)
 
 
-def test_recompute_nests():
+def test_recompute_grad_nests():
     f = tf.recompute_grad(lambda x: tf.recompute_grad(tf.sin)(x) * x)
     (g,) = gradient_of(f, tf.constant(0.7, tf.float64))
     np.testing.assert_allclose(g, np.cos(0.7) * 0.7 + np.sin(0.7), rtol=1e-12)
