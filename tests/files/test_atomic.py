@@ -103,11 +103,11 @@ def test_flipped_bits_are_detected(format_name, tmp_path):
     write, read = CHECKED_FORMATS[format_name]
     write(tmp_path, 1.5)
     files = sorted(p for p in tmp_path.rglob("*") if p.is_file())
-    chance = random.Random(1)
+    rng = random.Random(1)
     for _ in range(100):
-        file = chance.choice(files)
+        file = rng.choice(files)
         data = bytearray(file.read_bytes())
-        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         before = file.read_bytes()
         file.write_bytes(data)
         with pytest.raises((tf.errors.DataLossError, tf.errors.NotFoundError)):
@@ -307,27 +307,27 @@ def test_two_processes_can_share_a_manager_directory(tmp_path):
     step = tf.Variable(0)
     Checkpoint(step=step).restore(latest).assert_existing_objects_matched()
     assert int(step) in counts
-    kept = tf.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths
-    assert len(kept) == 2
+    checkpoint_paths = tf.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths
+    assert len(checkpoint_paths) == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
-        ["checkpoint", *(f"{os.path.basename(path)}.safetensors" for path in kept)]
+        ["checkpoint", *(f"{os.path.basename(path)}.safetensors" for path in checkpoint_paths)]
     )
 
 
 def test_lock_directory_is_exclusive(tmp_path):
-    seen = []
+    order = []
 
     def enter():
         with lock_directory(str(tmp_path)):
-            seen.append("second")
+            order.append("second")
 
     with lock_directory(str(tmp_path)):
         thread = threading.Thread(target=enter)
         thread.start()
         thread.join(0.05)
-        seen.append("first")
+        order.append("first")
     thread.join()
-    assert seen == ["first", "second"]
+    assert order == ["first", "second"]
 
 
 # Killed writers
@@ -441,11 +441,13 @@ def test_manager_deletes_only_its_own_checkpoints(tmp_path):
     text = str(_state.CheckpointState("ckpt-1", doctored))
     (directory / "checkpoint").write_text(f"{text}# CRC-32: {_state._checksum(text)}\n")
 
-    again = tf.train.CheckpointManager(Checkpoint(v=tf.Variable(2.0)), directory, max_to_keep=1)
-    assert [os.path.basename(path) for path in again.checkpoints] == ["ckpt-1"]
-    again.restore_or_initialize()
-    again.save()
-    again.save()
+    second_manager = tf.train.CheckpointManager(
+        Checkpoint(v=tf.Variable(2.0)), directory, max_to_keep=1
+    )
+    assert [os.path.basename(path) for path in second_manager.checkpoints] == ["ckpt-1"]
+    second_manager.restore_or_initialize()
+    second_manager.save()
+    second_manager.save()
     assert os.path.exists(f"{elsewhere}.safetensors")
     assert os.path.exists(f"{best}.safetensors")
     assert not (directory / "ckpt-1.safetensors").exists()

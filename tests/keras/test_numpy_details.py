@@ -143,9 +143,9 @@ def test_digitize_with_descending_bins():
 def test_histogram(range):
     for x in (np.array([0.1, 0.5, 2.0, 1.99, -0.3, 7.0]), np.array([2.0, 2.0])):
         counts, edges = np.histogram(x, bins=4, range=range)
-        ours = backend.histogram(x, bins=4, range=range)
-        np.testing.assert_array_equal(ours[0].numpy(), counts)
-        np.testing.assert_allclose(ours[1].numpy(), edges, rtol=1e-12)
+        actual = backend.histogram(x, bins=4, range=range)
+        np.testing.assert_array_equal(actual[0].numpy(), counts)
+        np.testing.assert_allclose(actual[1].numpy(), edges, rtol=1e-12)
 
 
 def test_unique():
@@ -316,8 +316,8 @@ def test_float_to_small_integer_casts_saturate(dtype, compiled):
     def casts(x):
         return [keras.ops.cast(x, kind) for kind in ("uint8", "int8", "uint16", "int16")]
 
-    made = tf.function(casts, jit_compile=True)(x) if compiled else casts(x)
-    unsigned, signed, long, long_signed = made
+    results = tf.function(casts, jit_compile=True)(x) if compiled else casts(x)
+    unsigned, signed, long, long_signed = results
     np.testing.assert_array_equal(unsigned, [0, 3, 0, 255])
     np.testing.assert_array_equal(signed, [-2, 3, -128, 127])
     np.testing.assert_array_equal(long, [0, 3, 0, 65535])

@@ -156,10 +156,12 @@ def test_gamma_gradients_flow_to_alpha():
     alpha, step = 1.7, 1e-5
     x = float(np.asarray(random.gamma((1,), alpha, dtype="float64", seed=4))[0])
     quantile = scipy.stats.gamma(alpha).cdf(x)
-    ahead, behind = (scipy.stats.gamma(alpha + h).ppf(quantile) for h in (step, -step))
+    plus, minus = (scipy.stats.gamma(alpha + h).ppf(quantile) for h in (step, -step))
 
-    slope = gradient(lambda a: random.gamma((1,), a, dtype="float64", seed=4), np.float64(alpha))[0]
-    np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-5)
+    derivative = gradient(
+        lambda a: random.gamma((1,), a, dtype="float64", seed=4), np.float64(alpha)
+    )[0]
+    np.testing.assert_allclose(derivative, (plus - minus) / (2 * step), rtol=1e-5)
 
 
 def sample_all(generator):
@@ -180,8 +182,8 @@ def sample_all(generator):
 
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["replayed", "compiled"])
 def test_traced_functions_draw_the_same_samples(jit_compile):
-    ours, other = (random.SeedGenerator(3) for _ in range(2))
-    draw = tf.function(lambda: sample_all(ours), jit_compile=jit_compile)
+    generator, other = (random.SeedGenerator(3) for _ in range(2))
+    draw = tf.function(lambda: sample_all(generator), jit_compile=jit_compile)
 
     for _ in range(3):
         for actual, expected in zip(draw(), sample_all(other), strict=True):

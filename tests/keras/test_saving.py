@@ -83,9 +83,9 @@ def test_weights_only(tmp_path):
 
 def test_keras_on_jax_loads_saved_models(tmp_path):
     model = train_model()
-    model.save(tmp_path / "ours.keras")
+    model.save(tmp_path / "retrograde.keras")
     run_on_jax(
-        "model = keras.models.load_model('ours.keras')\n"
+        "model = keras.models.load_model('retrograde.keras')\n"
         "np.save('y.npy', model.predict(x, verbose=0))\n"
         "assert int(model.optimizer.iterations) == 2",
         tmp_path,
@@ -100,18 +100,18 @@ def test_models_saved_by_keras_on_jax_load(tmp_path):
     run_on_jax(
         "model = make_model()\n"
         "model.fit(x, np.ones((3, 2)), epochs=2, verbose=0)\n"
-        "model.save('theirs.keras')\n"
-        "model.save_weights('theirs.weights.h5')\n"
+        "model.save('jax.keras')\n"
+        "model.save_weights('jax.weights.h5')\n"
         "np.save('y.npy', model.predict(x, verbose=0))",
         tmp_path,
     )
     expected = np.load(tmp_path / "y.npy")
-    model = keras.models.load_model(tmp_path / "theirs.keras")
+    model = keras.models.load_model(tmp_path / "jax.keras")
     np.testing.assert_allclose(model.predict(X, verbose=0), expected, rtol=1e-4, atol=1e-5)
 
     model = make_model()  # noqa: F821
     model.optimizer.build(model.trainable_variables)
-    model.load_weights(tmp_path / "theirs.weights.h5")
+    model.load_weights(tmp_path / "jax.weights.h5")
     np.testing.assert_allclose(model.predict(X, verbose=0), expected, rtol=1e-4, atol=1e-5)
 
 

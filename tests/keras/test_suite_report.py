@@ -16,16 +16,16 @@ def results(path, *lines):
 
 
 def test_last_result_of_a_test_wins(tmp_path):
-    found = results(
+    test_results = results(
         tmp_path / "a.jsonl",
         ["ops/a_test.py::A::one", "passed", ""],
         ["ops/a_test.py::A::one", "failed", "in its teardown"],
         ["layers/b_test.py::B::two", "skipped", "sparse"],
     )
 
-    assert found.passed() == set()
-    assert found.counts() == {"layers": {"skipped": 1}, "ops": {"failed": 1}}
-    assert found.table().splitlines()[-1].split() == ["all", "0", "1", "0", "1"]
+    assert test_results.passed() == set()
+    assert test_results.counts() == {"layers": {"skipped": 1}, "ops": {"failed": 1}}
+    assert test_results.table().splitlines()[-1].split() == ["all", "0", "1", "0", "1"]
 
 
 def test_newer_run_replaces_results_per_file(tmp_path):

@@ -27,11 +27,11 @@ def test_shapes_dtypes_and_non_tensors(width):
             1: "f",
         }
 
-    found = compute_output_spec(f, symbolic(None, 3, width), scale=2.0)
+    spec = compute_output_spec(f, symbolic(None, 3, width), scale=2.0)
 
-    assert (found["rows"].shape, found["rows"].dtype) == ((None, 3), "float32")
-    assert (found["where"].shape, found["where"].dtype) == ((None, width), "int32")
-    assert found["wide"].dtype == "float64" and found[1] == "f"
+    assert (spec["rows"].shape, spec["rows"].dtype) == ((None, 3), "float32")
+    assert (spec["where"].shape, spec["where"].dtype) == ((None, width), "int32")
+    assert spec["wide"].dtype == "float64" and spec[1] == "f"
 
 
 @small_and_large

@@ -30,8 +30,8 @@ def test_keras_variable_wraps_a_variable():
 
 
 def test_keras_variable_from_an_existing_variable():
-    held = tf.Variable([1.0, 2.0])
-    v = keras.Variable(held)
+    variable = tf.Variable([1.0, 2.0])
+    v = keras.Variable(variable)
     v.assign([3.0, 4.0])
 
     assert v.shape == (2,) and v.dtype == "float32"
@@ -53,10 +53,10 @@ def test_mixed_and_nested_sources():
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = v * w * x
-    gradients = tape.gradient(y, {"keras": [v], "ours": (w, {"x": x})})
+    gradients = tape.gradient(y, {"keras": [v], "tf": (w, {"x": x})})
 
     assert gradients["keras"][0].numpy() == 15.0
-    assert gradients["ours"][0].numpy() == 10.0 and gradients["ours"][1]["x"].numpy() == 6.0
+    assert gradients["tf"][0].numpy() == 10.0 and gradients["tf"][1]["x"].numpy() == 6.0
 
 
 def test_explicit_watch_of_a_keras_variable():
@@ -184,15 +184,15 @@ def test_modules_collect_keras_variables(layer):
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adafactor", "Lion"])
 def test_optimizers_accept_both_kinds_of_variables(name):
     optimizer = getattr(keras.optimizers, name)(0.1)
-    ours, theirs = tf.Variable([1.0, 2.0]), keras.Variable([1.0, 2.0])
+    tf_variable, keras_variable = tf.Variable([1.0, 2.0]), keras.Variable([1.0, 2.0])
     for _ in range(3):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.square(ours)) + tf.reduce_sum(tf.square(theirs))
-        gradients = tape.gradient(loss, [ours, theirs])
-        optimizer.apply_gradients(zip(gradients, [ours, theirs], strict=True))
+            loss = tf.reduce_sum(tf.square(tf_variable)) + tf.reduce_sum(tf.square(keras_variable))
+        gradients = tape.gradient(loss, [tf_variable, keras_variable])
+        optimizer.apply_gradients(zip(gradients, [tf_variable, keras_variable], strict=True))
 
-    assert np.all(ours.numpy() < [1.0, 2.0])
-    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    assert np.all(tf_variable.numpy() < [1.0, 2.0])
+    np.testing.assert_array_equal(tf_variable.numpy(), keras_variable.numpy())
 
 
 def test_missing_gradients_warn():
@@ -266,11 +266,11 @@ def test_deleted_layer_frees_its_variables():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(X))
     tape.gradient(loss, layer.trainable_variables)
-    held = weakref.ref(layer.kernel._value)
+    variable = weakref.ref(layer.kernel._value)
     del layer, tape, loss
     gc.collect()
 
-    assert held() is None
+    assert variable() is None
 
 
 def test_keras_seed_sets_the_global_seed():

@@ -12,13 +12,13 @@ import retrograde as tf
 from tests.namespaces.datasets import INT64, Dataset, range_datasets, to_list
 
 COUNTS = st.integers(0, 20)
-MODEST = settings(max_examples=25, deadline=None)
+FEW_EXAMPLES = settings(max_examples=25, deadline=None)
 
 
 # Comparison with lists
 
 
-@MODEST
+@FEW_EXAMPLES
 @given(COUNTS, st.integers(1, 7), st.booleans())
 def test_batches_are_slices(n, size, drop):
     slices = [list(range(n))[i : i + size] for i in range(0, n, size)]
@@ -30,73 +30,73 @@ def test_batches_are_slices(n, size, drop):
         assert to_list(batches.unbatch()) == list(itertools.chain(*expected))
 
 
-@MODEST
+@FEW_EXAMPLES
 @given(COUNTS, st.integers(-1, 25), st.integers(-1, 25))
 def test_take_and_skip_are_slices(n, start, count):
     numbers = list(range(n))
-    kept = [] if start < 0 else numbers[start:]
-    expected = kept if count < 0 else kept[:count]
+    remaining = [] if start < 0 else numbers[start:]
+    expected = remaining if count < 0 else remaining[:count]
     for dataset in range_datasets(n):
-        found = dataset.skip(start).take(count)
-        assert to_list(found) == expected
-        assert len(found) == len(expected)
+        actual = dataset.skip(start).take(count)
+        assert to_list(actual) == expected
+        assert len(actual) == len(expected)
 
 
-@MODEST
+@FEW_EXAMPLES
 @given(COUNTS, st.integers(1, 6), st.data())
 def test_shards_are_strides(n, shards, data):
     index = data.draw(st.integers(0, shards - 1))
     for dataset in range_datasets(n):
-        found = dataset.repeat(2).shard(shards, index)
-        assert to_list(found) == (list(range(n)) * 2)[index::shards]
-        assert len(found) == len(to_list(found))
+        actual = dataset.repeat(2).shard(shards, index)
+        assert to_list(actual) == (list(range(n)) * 2)[index::shards]
+        assert len(actual) == len(to_list(actual))
 
 
-@MODEST
+@FEW_EXAMPLES
 @given(st.lists(st.integers(0, 5), max_size=6), st.integers(1, 4), st.integers(1, 3), st.booleans())
 def test_interleave_takes_blocks_in_turn(lengths, cycle, block, parallel):
-    waiting = [[(i, j) for j in range(length)] for i, length in enumerate(lengths)]
+    pending = [[(i, j) for j in range(length)] for i, length in enumerate(lengths)]
     slots, expected = [[]] * cycle, []
     filled = [False] * cycle
-    while waiting or any(filled):
-        for place in range(cycle):
-            if not filled[place] and waiting:
-                slots[place], filled[place] = waiting.pop(0), True
-            if filled[place]:
-                filled[place] = len(slots[place]) >= block
-                expected += slots[place][:block]
-                slots[place] = slots[place][block:]
+    while pending or any(filled):
+        for index in range(cycle):
+            if not filled[index] and pending:
+                slots[index], filled[index] = pending.pop(0), True
+            if filled[index]:
+                filled[index] = len(slots[index]) >= block
+                expected += slots[index][:block]
+                slots[index] = slots[index][block:]
 
     def inner(i, length):
         return Dataset.range(length).map(lambda j: (i, j))
 
     outer = Dataset.range(len(lengths)).map(lambda i: (i, np.int64(lengths[int(i)])))
     calls = 2 if parallel else None
-    found = outer.interleave(inner, cycle, block, num_parallel_calls=calls)
-    assert to_list(found) == expected
+    actual = outer.interleave(inner, cycle, block, num_parallel_calls=calls)
+    assert to_list(actual) == expected
 
 
-@MODEST
+@FEW_EXAMPLES
 @given(COUNTS, st.integers(1, 5), st.integers(1, 5), st.integers(1, 3), st.booleans())
 def test_windows_are_slices(n, size, shift, stride, drop):
     numbers = list(range(n))
     windows = [numbers[i::stride][:size] for i in range(0, n, shift)]
     expected = [w for w in windows if len(w) == size or not drop]
-    found = Dataset.range(n).window(size, shift, stride, drop)
-    assert [to_list(window) for window in found] == expected
-    assert len(found) == len(expected)
+    actual = Dataset.range(n).window(size, shift, stride, drop)
+    assert [to_list(window) for window in actual] == expected
+    assert len(actual) == len(expected)
 
 
-@MODEST
+@FEW_EXAMPLES
 @given(COUNTS, st.integers(1, 25), st.integers(0, 3))
 def test_shuffle_is_a_permutation_limited_by_the_buffer(n, size, seed):
     for dataset in range_datasets(n):
-        found = to_list(dataset.shuffle(size, seed=seed))
-        assert sorted(found) == list(range(n))
-        assert all(value < place + size for place, value in enumerate(found))
+        actual = to_list(dataset.shuffle(size, seed=seed))
+        assert sorted(actual) == list(range(n))
+        assert all(value < index + size for index, value in enumerate(actual))
 
 
-@MODEST
+@FEW_EXAMPLES
 @given(COUNTS, st.integers(1, 9))
 def test_rebatch_keeps_all_rows(n, size):
     expected = [list(range(n))[i : i + size] for i in range(0, n, size)]
@@ -142,9 +142,9 @@ def test_reshuffle_each_iteration_false(size):
 
 
 def test_repetitions_are_reshuffled():
-    found = to_list(Dataset.range(50).shuffle(50).repeat(2))
-    assert sorted(found[:50]) == sorted(found[50:]) == list(range(50))
-    assert found[:50] != found[50:]
+    actual = to_list(Dataset.range(50).shuffle(50).repeat(2))
+    assert sorted(actual[:50]) == sorted(actual[50:]) == list(range(50))
+    assert actual[:50] != actual[50:]
 
 
 def test_global_seed_determines_the_order():
@@ -171,7 +171,7 @@ def test_small_shuffle_buffer_matches_a_loop():
     from retrograde.data import _row_indices
 
     tables = np.arange(40)[None]
-    found = np.concatenate(
+    actual = np.concatenate(
         list(
             _row_indices.shuffle(
                 iter([tables[:, :25], tables[:, 25:]]), 7, np.random.default_rng(1)
@@ -180,13 +180,13 @@ def test_small_shuffle_buffer_matches_a_loop():
         axis=1,
     )[0]
     rng = np.random.default_rng(1)
-    places = np.concatenate([rng.integers(7, size=18), rng.integers(7, size=15)])
+    indices = np.concatenate([rng.integers(7, size=18), rng.integers(7, size=15)])
     buffer, expected = list(range(7)), []
-    for coming, place in zip(range(7, 40), places, strict=True):
-        expected.append(buffer[place])
-        buffer[place] = coming
+    for incoming, index in zip(range(7, 40), indices, strict=True):
+        expected.append(buffer[index])
+        buffer[index] = incoming
     expected += [buffer[i] for i in rng.permutation(7)]
-    assert found.tolist() == expected
+    assert actual.tolist() == expected
 
 
 # Structures
@@ -258,9 +258,9 @@ def test_tuples_are_unpacked_into_arguments():
 
 
 def test_zip_keeps_the_structure_of_its_argument():
-    found = Dataset.zip({"a": Dataset.range(2), "b": (Dataset.range(3), Dataset.range(4))})
-    assert to_list(found) == [{"a": 0, "b": (0, 0)}, {"a": 1, "b": (1, 1)}]
-    assert to_list(found.batch(2)) == [{"a": [0, 1], "b": ([0, 1], [0, 1])}]
+    actual = Dataset.zip({"a": Dataset.range(2), "b": (Dataset.range(3), Dataset.range(4))})
+    assert to_list(actual) == [{"a": 0, "b": (0, 0)}, {"a": 1, "b": (1, 1)}]
+    assert to_list(actual.batch(2)) == [{"a": [0, 1], "b": ([0, 1], [0, 1])}]
     assert len(Dataset.zip(Dataset.range(5), Dataset.range(3).repeat())) == 5
     from_elements = Dataset.zip(*range_datasets(3))
     assert to_list(from_elements) == [(0, 0), (1, 1), (2, 2)]
@@ -272,9 +272,9 @@ def test_enumerate():
 
 
 def test_windows_of_tuples_are_tuples_of_datasets():
-    found = Dataset.from_tensor_slices(([1, 2, 3], [4, 5, 6])).window(2)
-    assert [(to_list(a), to_list(b)) for a, b in found] == [([1, 2], [4, 5]), ([3], [6])]
-    joined = found.flat_map(lambda a, b: Dataset.zip(a.batch(2), b.batch(2)))
+    actual = Dataset.from_tensor_slices(([1, 2, 3], [4, 5, 6])).window(2)
+    assert [(to_list(a), to_list(b)) for a, b in actual] == [([1, 2], [4, 5]), ([3], [6])]
+    joined = actual.flat_map(lambda a, b: Dataset.zip(a.batch(2), b.batch(2)))
     assert to_list(joined) == [([1, 2], [4, 5]), ([3], [6])]
 
 
@@ -296,8 +296,8 @@ def test_string_sparse_and_ragged_elements():
 def test_parallel_map_keeps_the_order():
     numbers = Dataset.range(40)
     assert to_list(numbers.map(lambda x: x * x, tf.data.AUTOTUNE)) == [i * i for i in range(40)]
-    loose = numbers.map(lambda x: x * x, 3, deterministic=False)
-    assert sorted(to_list(loose)) == [i * i for i in range(40)]
+    unordered = numbers.map(lambda x: x * x, 3, deterministic=False)
+    assert sorted(to_list(unordered)) == [i * i for i in range(40)]
 
 
 def test_scan_and_reduce():
@@ -332,8 +332,8 @@ def test_generators_are_called_for_each_iteration():
     )
     expected = [(0, []), (1, [1.0]), (2, [2.0, 2.0])]
     assert to_list(dataset) == to_list(dataset) == expected
-    older = Dataset.from_generator(generator, (tf.int32, tf.float32), ([], [None]), args=(3,))
-    assert older.element_spec == dataset.element_spec
+    legacy = Dataset.from_generator(generator, (tf.int32, tf.float32), ([], [None]), args=(3,))
+    assert legacy.element_spec == dataset.element_spec
 
 
 def test_cache_is_filled_by_the_first_complete_iteration():
@@ -360,23 +360,23 @@ def test_choose_from_datasets():
     datasets = [Dataset.range(3), Dataset.range(10, 12)]
     choices = Dataset.from_tensor_slices(np.array([0, 1, 1, 1, 0, 0, 0, 0]))
     assert to_list(Dataset.choose_from_datasets(datasets, choices)) == [0, 10, 11]
-    found = Dataset.choose_from_datasets(datasets, choices, stop_on_empty_dataset=False)
-    assert to_list(found) == [0, 10, 11, 1, 2]
-    assert found.element_spec == INT64
+    actual = Dataset.choose_from_datasets(datasets, choices, stop_on_empty_dataset=False)
+    assert to_list(actual) == [0, 10, 11, 1, 2]
+    assert actual.element_spec == INT64
 
 
 def test_sample_from_datasets():
     datasets = [Dataset.from_tensors(i).repeat() for i in range(3)]
-    found = to_list(Dataset.sample_from_datasets(datasets, [0.75, 0.25, 0.0], seed=1).take(2000))
+    actual = to_list(Dataset.sample_from_datasets(datasets, [0.75, 0.25, 0.0], seed=1).take(2000))
     # Six standard deviations of 2000 draws at 1/4 are 116.
-    assert abs(found.count(1) - 500) < 116
-    assert 2 not in found
-    some = Dataset.sample_from_datasets([Dataset.range(3), Dataset.range(10, 12)], seed=1)
-    assert sorted(to_list(some)) == [0, 1, 2, 10, 11]
-    assert to_list(some) == to_list(some)
+    assert abs(actual.count(1) - 500) < 116
+    assert 2 not in actual
+    sampled = Dataset.sample_from_datasets([Dataset.range(3), Dataset.range(10, 12)], seed=1)
+    assert sorted(to_list(sampled)) == [0, 1, 2, 10, 11]
+    assert to_list(sampled) == to_list(sampled)
 
 
 def test_group_by_window():
-    found = Dataset.range(10).group_by_window(lambda x: x % 2, lambda _k, w: w.batch(3), 3)
-    assert to_list(found) == [[0, 2, 4], [1, 3, 5], [6, 8], [7, 9]]
-    assert found.element_spec == tf.TensorSpec([None], tf.int64)
+    actual = Dataset.range(10).group_by_window(lambda x: x % 2, lambda _k, w: w.batch(3), 3)
+    assert to_list(actual) == [[0, 2, 4], [1, 3, 5], [6, 8], [7, 9]]
+    assert actual.element_spec == tf.TensorSpec([None], tf.int64)

@@ -20,7 +20,7 @@ from tests.namespaces.datasets import INT64, Dataset, to_list
 from tests.namespaces.helpers import assert_raises
 
 
-def counting(n, calls):
+def counting_dataset(n, calls):
     return Dataset.range(n).map(lambda x: calls.append(int(x)) or x)
 
 
@@ -52,12 +52,12 @@ def test_save_all_kinds_of_tensors(tmp_path):
     Dataset.from_tensors(element).save(tmp_path / "data")
     loaded = Dataset.load(tmp_path / "data")
     assert loaded.element_spec == Dataset.from_tensors(element).element_spec
-    (found,) = loaded
-    assert found[1].to_list() == element[1].to_list()
+    (actual,) = loaded
+    assert actual[1].to_list() == element[1].to_list()
     for index in (0, 3, 4):
-        np.testing.assert_array_equal(found[index].numpy(), element[index].numpy())
+        np.testing.assert_array_equal(actual[index].numpy(), element[index].numpy())
     np.testing.assert_array_equal(
-        tf.sparse.to_dense(found[2]).numpy(), tf.sparse.to_dense(element[2]).numpy()
+        tf.sparse.to_dense(actual[2]).numpy(), tf.sparse.to_dense(element[2]).numpy()
     )
 
 
@@ -66,8 +66,8 @@ def test_the_spec_is_saved(tmp_path):
     dataset = Dataset.from_generator(lambda: iter([{"x": [1.0]}]), output_signature=spec)
     dataset.save(tmp_path / "data")
     assert Dataset.load(tmp_path / "data").element_spec == spec
-    given = {"x": tf.TensorSpec(None, tf.float32)}
-    assert to_list(Dataset.load(tmp_path / "data", element_spec=given)) == [{"x": [1.0]}]
+    wider_spec = {"x": tf.TensorSpec(None, tf.float32)}
+    assert to_list(Dataset.load(tmp_path / "data", element_spec=wider_spec)) == [{"x": [1.0]}]
     wrong = {"x": tf.TensorSpec([None], tf.int32)}
     assert_raises(
         lambda: Dataset.load(tmp_path / "data", element_spec=wrong),
@@ -79,7 +79,7 @@ def test_the_spec_is_saved(tmp_path):
 
 def test_save_calls_functions_once_per_element(tmp_path):
     calls = []
-    counting(3, calls).save(tmp_path / "data")
+    counting_dataset(3, calls).save(tmp_path / "data")
     assert calls == [0, 1, 2]
     assert Dataset.load(tmp_path / "data").element_spec == INT64
 
@@ -175,7 +175,7 @@ def test_saving_datasets_of_datasets_raises(tmp_path):
 def test_disk_cache_is_filled_by_the_first_complete_iteration(tmp_path):
     calls = []
     path = str(tmp_path / "cache")
-    cached = counting(3, calls).cache(path)
+    cached = counting_dataset(3, calls).cache(path)
     assert to_list(cached.take(2)) == [0, 1]
     assert list(tmp_path.iterdir()) == []  # the incomplete cache is removed
     assert to_list(cached) == to_list(cached) == [0, 1, 2]
@@ -217,9 +217,9 @@ def test_snapshot_is_specific_to_the_dataset(tmp_path):
 
     assert to_list(dataset(3)) == to_list(dataset(3)) == [0, 1, 2]
     assert len(dataset(3)) == 3
-    done = len(calls)
+    count = len(calls)
     assert to_list(dataset(4)) == [0, 1, 2, 3]
-    assert len(calls) > done
+    assert len(calls) > count
 
 
 def test_sharded_snapshots(tmp_path):
@@ -259,9 +259,9 @@ DISTINCT = {
 
 
 def test_fingerprints_are_distinct():
-    found = {name: int(make().fingerprint()) for name, make in DISTINCT.items()}
-    assert len(set(found.values())) == len(DISTINCT)
-    assert found == {name: int(make().fingerprint()) for name, make in DISTINCT.items()}
+    actual = {name: int(make().fingerprint()) for name, make in DISTINCT.items()}
+    assert len(set(actual.values())) == len(DISTINCT)
+    assert actual == {name: int(make().fingerprint()) for name, make in DISTINCT.items()}
     assert Dataset.range(3).fingerprint().dtype == tf.uint64
 
 
@@ -313,10 +313,10 @@ def three_files(tmp_path):
 def test_list_files(three_files, tmp_path):
     pattern = str(tmp_path / "*.txt")
     assert to_list(Dataset.list_files(pattern, shuffle=False)) == three_files
-    some = [str(tmp_path / "c*"), str(tmp_path / "a*")]
-    assert to_list(Dataset.list_files(some, shuffle=False)) == [three_files[0], three_files[2]]
-    found = Dataset.list_files(pattern)
-    assert (len(found), found.element_spec) == (3, tf.TensorSpec([], tf.string))
+    patterns = [str(tmp_path / "c*"), str(tmp_path / "a*")]
+    assert to_list(Dataset.list_files(patterns, shuffle=False)) == [three_files[0], three_files[2]]
+    actual = Dataset.list_files(pattern)
+    assert (len(actual), actual.element_spec) == (3, tf.TensorSpec([], tf.string))
 
 
 def test_list_files_shuffles_each_iteration(tmp_path):
@@ -346,20 +346,20 @@ def test_text_lines(texts):
     assert isinstance(dataset, Dataset)
     assert dataset.element_spec == tf.TensorSpec([], tf.string)
     assert int(dataset.cardinality()) == -2
-    several = [texts["a"], texts["empty"], texts["b"]]
-    assert to_list(tf.data.TextLineDataset(several)) == [b"a", b"b", b"", b"last", b"x", b"y"]
-    in_turn = tf.data.TextLineDataset([texts["a"], texts["b"]], num_parallel_reads=2)
-    assert to_list(in_turn) == [b"a", b"x", b"b", b"y", b"", b"last"]
+    three_paths = [texts["a"], texts["empty"], texts["b"]]
+    assert to_list(tf.data.TextLineDataset(three_paths)) == [b"a", b"b", b"", b"last", b"x", b"y"]
+    interleaved = tf.data.TextLineDataset([texts["a"], texts["b"]], num_parallel_reads=2)
+    assert to_list(interleaved) == [b"a", b"x", b"b", b"y", b"", b"last"]
     assert to_list(tf.data.TextLineDataset([])) == []
-    named = Dataset.from_tensor_slices([texts["b"]])
-    assert to_list(tf.data.TextLineDataset(named)) == [b"x", b"y"]
-    assert to_list(named.flat_map(tf.data.TextLineDataset)) == [b"x", b"y"]
+    names_dataset = Dataset.from_tensor_slices([texts["b"]])
+    assert to_list(tf.data.TextLineDataset(names_dataset)) == [b"x", b"y"]
+    assert to_list(names_dataset.flat_map(tf.data.TextLineDataset)) == [b"x", b"y"]
     assert to_list(dataset.skip(1).batch(2)) == [[b"b", b""], [b"last"]]
 
 
 def test_compressed_lines(tmp_path):
-    packed = {"GZIP": gzip.compress(b"g\nh"), "ZLIB": zlib.compress(b"g\nh"), "": b"g\nh"}
-    for kind, data in packed.items():
+    compressed = {"GZIP": gzip.compress(b"g\nh"), "ZLIB": zlib.compress(b"g\nh"), "": b"g\nh"}
+    for kind, data in compressed.items():
         (tmp_path / "file").write_bytes(data)
         assert to_list(tf.data.TextLineDataset(str(tmp_path / "file"), kind)) == [b"g", b"h"]
 
@@ -370,8 +370,8 @@ def test_fixed_length_records(tmp_path):
     assert (
         to_list(tf.data.FixedLengthRecordDataset([path] * 2, 2, 2, 1)) == [b"aa", b"bb", b"cc"] * 2
     )
-    whole = tf.data.FixedLengthRecordDataset(path, record_bytes=3)
-    assert to_list(whole.map(lambda r: tf.io.decode_raw(r, tf.uint8)))[0] == [72, 72, 97]
+    records = tf.data.FixedLengthRecordDataset(path, record_bytes=3)
+    assert to_list(records.map(lambda r: tf.io.decode_raw(r, tf.uint8)))[0] == [72, 72, 97]
 
 
 def test_file_errors(texts, tmp_path):

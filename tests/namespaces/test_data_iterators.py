@@ -84,14 +84,14 @@ def test_restored_iterator_continues_like_the_saved_one(name, taken, tmp_path):
 def test_iterations_after_a_restored_one_differ(tmp_path):
     dataset = Dataset.range(20).shuffle(20).repeat()
     iterator = iter(dataset)
-    passes = [remaining(itertools.islice(iterator, 20)) for _ in range(2)]
+    epochs = [remaining(itertools.islice(iterator, 20)) for _ in range(2)]
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
     other = iter(Dataset.range(20).shuffle(20).repeat())
     tf.train.Checkpoint(iterator=other).read(path)
-    following = remaining(itertools.islice(other, 20))
-    assert sorted(following) == list(range(20))
-    assert following not in passes
-    assert following == remaining(itertools.islice(iterator, 20))
+    next_epoch = remaining(itertools.islice(other, 20))
+    assert sorted(next_epoch) == list(range(20))
+    assert next_epoch not in epochs
+    assert next_epoch == remaining(itertools.islice(iterator, 20))
 
 
 def test_skipped_elements_are_not_computed(tmp_path):
@@ -182,7 +182,7 @@ def test_iterator_over_another_dataset_raises_and_restores_nothing(tmp_path):
 
 
 def test_training_resumes_in_the_middle_of_an_epoch(tmp_path):
-    def program():
+    def make_state():
         data = iter(Dataset.from_tensor_slices(np.arange(40.0)).shuffle(40).repeat(2).batch(4))
         return tf.train.Checkpoint(v=tf.Variable(0.0, dtype=tf.float64), data=data)
 
@@ -190,11 +190,11 @@ def test_training_resumes_in_the_middle_of_an_epoch(tmp_path):
         for _ in range(steps):
             state.v.assign(0.9 * state.v + tf.reduce_mean(next(state.data)))
 
-    first = program()
+    first = make_state()
     train(first, 13)
     path = first.save(tmp_path / "ckpt")
     train(first, 5)
-    second = program()
+    second = make_state()
     second.restore(path).assert_consumed()
     train(second, 5)
     assert float(second.v) == float(first.v)

@@ -27,8 +27,8 @@ SPECS = {
     "flat_map": (lambda d: d.flat_map(Dataset.range), INT64, -2),
     "interleave": (lambda d: d.interleave(lambda _x: Dataset.range(3)), INT64, -2),
     "unbatch": (lambda d: d.batch(2).unbatch(), INT64, -2),
-    "unbatch_whole": (lambda d: d.batch(2, True).unbatch(), INT64, 4),
-    "unbatch_without_end": (lambda d: d.batch(2, True).repeat().unbatch(), INT64, -1),
+    "unbatch_full": (lambda d: d.batch(2, True).unbatch(), INT64, 4),
+    "unbatch_infinite": (lambda d: d.batch(2, True).repeat().unbatch(), INT64, -1),
     "rebatch": (lambda d: d.batch(2).rebatch(3, True), tf.TensorSpec([3], tf.int64), -2),
     "rebatch_evenly": (
         lambda d: d.batch(4, True).rebatch(2),
@@ -45,7 +45,7 @@ SPECS = {
         tf.TensorSpec([], tf.int32),
         -2,
     ),
-    "rebatch_in_turn": (
+    "rebatch_cyclic": (
         lambda d: d.batch(2).rebatch([1, 2], True),
         tf.TensorSpec([None], tf.int64),
         -2,
@@ -56,7 +56,7 @@ SPECS = {
     "ignore_errors": (lambda d: d.ignore_errors(), INT64, -2),
     "concatenate": (lambda d: d.concatenate(d.repeat()), INT64, -1),
     "repeat": (lambda d: d.repeat(), INT64, -1),
-    "repeat_nothing": (lambda d: d.take(0).repeat(), INT64, 0),
+    "repeat_empty": (lambda d: d.take(0).repeat(), INT64, 0),
     "random": (lambda _d: Dataset.random(1), INT64, -1),
     "counter": (lambda _d: Dataset.counter(dtype=tf.int32), tf.TensorSpec([], tf.int32), -1),
     "skip": (lambda d: d.skip(9), INT64, 0),
@@ -81,10 +81,10 @@ CALLS = {
     "numbers": (lambda d, f: d.map(f), lambda x: x + 1, 1),
     "tuples": (lambda d, f: d.enumerate().map(f), lambda i, x: {"a": i * x}, 1),
     "fixed_batches": (lambda d, f: d.batch(2, True).map(f), lambda x: x[:, None], 1),
-    "open_batches": (lambda d, f: d.batch(2).map(f), lambda x: x[:, None], 2),
-    "looked_at": (lambda d, f: d.map(f), lambda x: tf.zeros([int(x)]), 2),
+    "unknown_batch_size": (lambda d, f: d.batch(2).map(f), lambda x: x[:, None], 2),
+    "value_dependent": (lambda d, f: d.map(f), lambda x: tf.zeros([int(x)]), 2),
     "lengths": (lambda d, f: d.map(f), tf.range, 2),
-    "by_numpy": (lambda d, f: d.map(f), lambda x: np.zeros(x.numpy()), 2),
+    "numpy": (lambda d, f: d.map(f), lambda x: np.zeros(x.numpy()), 2),
     "numpy_function": (lambda d, f: d.map(f), lambda x: tf.numpy_function(np.ones, [x], "f8"), 2),
     "masked": (lambda d, f: d.map(f), lambda x: tf.boolean_mask([1, 2], [x > 0, True]), 2),
 }
@@ -126,7 +126,7 @@ EMPTY = {
         ),
         tf.TensorSpec([None, None], tf.int64),
     ),
-    "looked_at": (
+    "value_dependent": (
         lambda d: d.batch(4, True).map(lambda x: tf.range(tf.reduce_sum(x) % 4)),
         tf.TensorSpec([None], tf.int64),
     ),
@@ -175,10 +175,10 @@ def test_iterators():
     optional = iterator.get_next_as_optional()
     assert bool(optional.has_value())
     assert int(optional.get_value()) == 1
-    nothing = iterator.get_next_as_optional()
-    assert not nothing.has_value()
+    empty = iterator.get_next_as_optional()
+    assert not empty.has_value()
     assert_raises(
-        nothing.get_value,
+        empty.get_value,
         tf.errors.InvalidArgumentError,
         "The given optional does not have a value. Check has_value() first.",
     )

@@ -65,26 +65,26 @@ def test_exhausted_iterator_stops_its_threads(name):
 
 
 def test_prefetch_computes_ahead():
-    made = threading.Semaphore(0)
-    iterator = iter(Dataset.range(9).map(lambda x: made.release() or x).prefetch(3))
+    computed = threading.Semaphore(0)
+    iterator = iter(Dataset.range(9).map(lambda x: computed.release() or x).prefetch(3))
     assert int(next(iterator)) == 0
-    assert all(made.acquire(timeout=10) for _ in range(4))
+    assert all(computed.acquire(timeout=10) for _ in range(4))
 
 
 def test_parallel_calls_are_concurrent():
-    meeting = threading.Barrier(3, timeout=10)
-    dataset = Dataset.range(3).map(lambda x: meeting.wait() * 0 + x, num_parallel_calls=3)
+    barrier = threading.Barrier(3, timeout=10)
+    dataset = Dataset.range(3).map(lambda x: barrier.wait() * 0 + x, num_parallel_calls=3)
     assert [int(x) for x in dataset] == [0, 1, 2]
 
 
 def test_random_numbers_do_not_depend_on_threads():
-    def numbers(calls):
+    def draw_numbers(calls):
         tf.random.set_seed(3)
         dataset = Dataset.range(20).map(lambda _x: tf.random.uniform([]), num_parallel_calls=calls)
         return [float(x) for x in dataset]
 
-    assert numbers(1) == numbers(4)
-    assert len(set(numbers(4))) == 20
+    assert draw_numbers(1) == draw_numbers(4)
+    assert len(set(draw_numbers(4))) == 20
 
 
 def test_tapes_do_not_record_in_threads():

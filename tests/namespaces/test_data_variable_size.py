@@ -16,11 +16,11 @@ SEQUENCES = [
 ]
 
 
-def sequences(extra=False):
+def sequences(with_sum=False):
     dataset = Dataset.from_generator(
         lambda: iter(SEQUENCES), output_signature=tf.TensorSpec([None], tf.int64)
     )
-    return dataset.map(lambda x: (x, tf.reduce_sum(x))) if extra else dataset
+    return dataset.map(lambda x: (x, tf.reduce_sum(x))) if with_sum else dataset
 
 
 def bucket(dataset, boundaries=(3, 5), sizes=(2, 2, 2), **options):
@@ -72,20 +72,20 @@ def test_bucket_by_sequence_length(name):
 
 
 def test_buckets_of_tuples():
-    found = bucket(sequences(extra=True), [4, 7], pad_to_bucket_boundary=True)
-    assert to_list(found)[0] == ([[0, 0, 0], [5, 6, 7]], [0, 18])
-    assert found.element_spec == (
+    actual = bucket(sequences(with_sum=True), [4, 7], pad_to_bucket_boundary=True)
+    assert to_list(actual)[0] == ([[0, 0, 0], [5, 6, 7]], [0, 18])
+    assert actual.element_spec == (
         tf.TensorSpec([None, None], tf.int64),
         tf.TensorSpec([None], tf.int64),
     )
-    assert int(found.cardinality()) == -2
+    assert int(actual.cardinality()) == -2
 
 
 def test_buckets_without_padding():
     pairs = Dataset.from_tensor_slices([[1, 2], [3, 4], [5, 6]])
-    found = bucket(pairs, no_padding=True)
-    assert to_list(found) == [[[1, 2], [3, 4]], [[5, 6]]]
-    assert found.element_spec == tf.TensorSpec([None, 2], tf.int32)
+    actual = bucket(pairs, no_padding=True)
+    assert to_list(actual) == [[[1, 2], [3, 4]], [[5, 6]]]
+    assert actual.element_spec == tf.TensorSpec([None, 2], tf.int32)
 
 
 RAGGED = {
@@ -105,17 +105,17 @@ def test_ragged_batches_are_ragged_up_to_the_last_unknown_dimension(name):
         lambda: iter(arrays), output_signature=tf.TensorSpec(shape, tf.int64)
     ).ragged_batch(2)
     assert dataset.element_spec == tf.RaggedTensorSpec([None, *shape], tf.int64, rank)
-    (found,) = dataset
-    assert found.ragged_rank == rank
-    assert found.to_list() == [array.tolist() for array in arrays]
+    (actual,) = dataset
+    assert actual.ragged_rank == rank
+    assert actual.to_list() == [array.tolist() for array in arrays]
 
 
 def test_ragged_batches_of_fixed_shapes_are_dense():
     dataset = Dataset.zip(Dataset.range(3), Dataset.range(3).map(tf.range))
-    found = dataset.ragged_batch(2, row_splits_dtype=tf.int32)
+    actual = dataset.ragged_batch(2, row_splits_dtype=tf.int32)
     ragged = tf.RaggedTensorSpec([None, None], tf.int64, 1, tf.int32)
-    assert found.element_spec == (tf.TensorSpec([None], tf.int64), ragged)
-    numbers, rows = zip(*found, strict=True)
+    assert actual.element_spec == (tf.TensorSpec([None], tf.int64), ragged)
+    numbers, rows = zip(*actual, strict=True)
     assert [x.numpy().tolist() for x in numbers] == [[0, 1], [2]]
     assert [x.to_list() for x in rows] == [[[], [0]], [[0, 1]]]
     assert {x.row_splits.dtype for x in rows} == {tf.int32}
@@ -139,13 +139,13 @@ def test_sparse_batches():
 @pytest.mark.parametrize("initial", [None, [0.9, 0.1]])
 def test_rejection_resample(initial):
     rare = Dataset.from_tensor_slices(np.tile([0] * 9 + [1], 400))
-    found = rare.rejection_resample(lambda x: x, [0.5, 0.5], initial, seed=1)
-    assert found.element_spec == (INT64, INT64)
-    pairs = to_list(found)
+    actual = rare.rejection_resample(lambda x: x, [0.5, 0.5], initial, seed=1)
+    assert actual.element_spec == (INT64, INT64)
+    pairs = to_list(actual)
     assert all(label == value for label, value in pairs)
     labels = [label for label, _ in pairs]
     # All elements of the rare class are kept. Six standard deviations of the others are 116.
     assert labels.count(1) == 400
     assert abs(labels.count(0) - 400) < 120
-    again = rare.rejection_resample(lambda x: x, [0.5, 0.5], initial, seed=1)
-    assert to_list(again) == pairs
+    repeated = rare.rejection_resample(lambda x: x, [0.5, 0.5], initial, seed=1)
+    assert to_list(repeated) == pairs

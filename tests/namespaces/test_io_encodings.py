@@ -108,8 +108,8 @@ def test_truncated_and_damaged_streams_raise(kind):
         with pytest.raises(tf.errors.DataLossError):
             tf.io.decode_compressed(data[:end], kind)
     with pytest.raises(tf.errors.DataLossError, match="incorrect data check"):
-        place = -8 if kind == "GZIP" else -4
-        tf.io.decode_compressed(data[:place] + b"abcd" + data[place + 4 or None :], kind)
+        position = -8 if kind == "GZIP" else -4
+        tf.io.decode_compressed(data[:position] + b"abcd" + data[position + 4 or None :], kind)
     with pytest.raises(tf.errors.DataLossError, match="the compressed data are truncated"):
         tf.io.decode_compressed(data[:-1], kind)
 

@@ -271,39 +271,39 @@ UNKNOWN_DIMENSIONS = {
 @pytest.mark.parametrize("name", UNKNOWN_DIMENSIONS)
 def test_unknown_dimensions(tmp_path, name):
     f, shapes, calls = UNKNOWN_DIMENSIONS[name]
-    ours, loaded = with_signature_and_loaded(tmp_path, f, *map(tf.TensorSpec, shapes), w=W)
+    original, loaded = with_signature_and_loaded(tmp_path, f, *map(tf.TensorSpec, shapes), w=W)
     rng = np.random.default_rng(1)
 
     for call in calls:
-        given = [tf.constant(rng.normal(size=shape).astype(np.float32)) for shape in call]
-        a, e = loaded(*given), ours(*given)
+        args = [tf.constant(rng.normal(size=shape).astype(np.float32)) for shape in call]
+        a, e = loaded(*args), original(*args)
         assert (a.dtype, a.shape) == (e.dtype, e.shape)
         np.testing.assert_array_equal(a, e)
 
 
 def test_loaded_functions_with_unknown_dimensions_accept_lists_and_have_gradients(tmp_path):
-    ours, loaded = with_signature_and_loaded(
+    original, loaded = with_signature_and_loaded(
         tmp_path, lambda x: tf.tanh(x @ W), tf.TensorSpec([None, 6]), w=W
     )
     x = tf.constant(np.random.default_rng(2).normal(size=(4, 6)).astype(np.float32))
-    found = []
-    for f in (ours, loaded):
+    results = []
+    for f in (original, loaded):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = f(x)
-        found.append(tape.gradient(y, x))
+        results.append(tape.gradient(y, x))
 
-    np.testing.assert_allclose(*found, rtol=1e-6)
-    np.testing.assert_array_equal(loaded([[1.0] * 6]), ours([[1.0] * 6]))
+    np.testing.assert_allclose(*results, rtol=1e-6)
+    np.testing.assert_array_equal(loaded([[1.0] * 6]), original([[1.0] * 6]))
 
 
 def test_strings_of_unknown_dimensions(tmp_path):
-    ours, loaded = with_signature_and_loaded(
+    original, loaded = with_signature_and_loaded(
         tmp_path, lambda x: x + tf.constant("!"), tf.TensorSpec([None], tf.string)
     )
 
-    given = tf.constant(["a", "b", "c"])
-    assert loaded(given).numpy().tolist() == ours(given).numpy().tolist() == [b"a!", b"b!", b"c!"]
+    args = tf.constant(["a", "b", "c"])
+    assert loaded(args).numpy().tolist() == original(args).numpy().tolist() == [b"a!", b"b!", b"c!"]
 
 
 def test_incompatible_argument_with_unknown_dimensions_raises(tmp_path):
@@ -497,8 +497,8 @@ def test_files_refer_only_to_functions_of_retrograde(tmp_path):
 
 @tf.custom_gradient
 def product(x, w):
-    kept = x * w
-    return kept, lambda g: (100.0 * g * w, 7.0 * g * x + kept)
+    y = x * w
+    return y, lambda g: (100.0 * g * w, 7.0 * g * x + y)
 
 
 def gradients(model, x=V):
@@ -623,20 +623,20 @@ def test_gradient_function_of_custom_gradient_is_saved(tmp_path, sizes):
     shape = [n or 4 for n in sizes]
     x = tf.constant(np.linspace(1.0, 2.0, int(np.prod(shape))).reshape(shape).astype(np.float32))
     spec = tf.TensorSpec(sizes)
-    ours, loaded = with_signature_and_loaded(
+    original, loaded = with_signature_and_loaded(
         tmp_path, lambda x: tf.sin(bounded(x * x)) + scaled(x, tf.ones_like(x)), spec
     )
-    found = []
-    for f in (ours, loaded):
+    results = []
+    for f in (original, loaded):
         with tf.GradientTape() as outer:
             outer.watch(x)
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 y = f(x) * 3.0
             g = tape.gradient(y, x)
-        found.append([y, g, outer.gradient(g, x)])
+        results.append([y, g, outer.gradient(g, x)])
 
-    for a, e in zip(*found, strict=True):
+    for a, e in zip(*results, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-6)
 
 

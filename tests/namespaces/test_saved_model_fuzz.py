@@ -127,8 +127,10 @@ def test_unchanged_model_gives_the_same_results(saved):
     directory, description, expected = saved
     (directory / "saved_model.json").write_bytes(dump_with_checksum(description))
 
-    for actual, wanted in zip(call_all(tf.saved_model.load(str(directory))), expected, strict=True):
-        np.testing.assert_array_equal(actual, wanted)
+    for actual, expected_result in zip(
+        call_all(tf.saved_model.load(str(directory))), expected, strict=True
+    ):
+        np.testing.assert_array_equal(actual, expected_result)
 
 
 @pytest.mark.parametrize("values", [CODE_SAMPLES, OTHER_VALUES], ids=["code", "other values"])
@@ -137,21 +139,21 @@ def test_no_replaced_leaf_executes_code(saved, tmp_path, values):
     directory, description, _ = saved
     canary = tmp_path / "canary"
     values = json.loads(json.dumps(values).replace("{canary}", str(canary)))
-    loaded = refused = 0
+    loaded = rejected = 0
     for path, value in zip(leaves(description), itertools.cycle(values), strict=False):
         changed = replace_leaf(description, path, value)
         (directory / "saved_model.json").write_bytes(dump_with_checksum(changed))
         try:
             model = tf.saved_model.load(str(directory))
         except tf.errors.DataLossError:
-            refused += 1
+            rejected += 1
             continue
         loaded += 1
         with contextlib.suppress(*EXPECTED):
             call_all(model)
         assert not canary.exists(), path
     assert not canary.exists()
-    assert refused > 100
+    assert rejected > 100
     assert loaded > 0
 
 
@@ -169,9 +171,9 @@ def paths_of_sizes(description):
 
 def test_huge_sizes_do_not_allocate(saved):
     directory, description, _ = saved
-    places = list(paths_of_sizes(description))
-    assert len(places) > 3
-    for path in places:
+    paths = list(paths_of_sizes(description))
+    assert len(paths) > 3
+    for path in paths:
         (directory / "saved_model.json").write_bytes(
             dump_with_checksum(replace_leaf(description, path, HUGE))
         )

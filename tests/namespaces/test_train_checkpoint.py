@@ -176,9 +176,9 @@ def test_restore_does_not_change_earlier_values(tmp_path):
     v = tf.Variable([1.0, 2.0])
     path = Checkpoint(v=v).write(tmp_path / "a")
     v.assign([3.0, 4.0])
-    held = v.value()
+    value = v.value()
     Checkpoint(v=v).read(path)
-    assert held.numpy().tolist() == [3.0, 4.0]
+    assert value.numpy().tolist() == [3.0, 4.0]
 
 
 def test_restore_optimizer_slots(tmp_path):
@@ -193,23 +193,23 @@ def test_restore_optimizer_slots(tmp_path):
                 slot.assign(0.9 * slot + g)
                 v.assign_sub(0.1 * slot)
 
-    def program():
+    def make_state():
         v = tf.Variable([1.0, -2.0])
         return v, Momentum([v])
 
-    def steps(v, optimizer, count):
+    def train(v, optimizer, count):
         for _ in range(count):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_sum(v**4)
             optimizer.apply(tape.gradient(loss, [v]))
 
-    v, optimizer = program()
-    steps(v, optimizer, 3)
+    v, optimizer = make_state()
+    train(v, optimizer, 3)
     path = Checkpoint(v=v, optimizer=optimizer).write(tmp_path / "a")
-    steps(v, optimizer, 3)
-    w, other = program()
+    train(v, optimizer, 3)
+    w, other = make_state()
     Checkpoint(v=w, optimizer=other).read(path).assert_consumed()
-    steps(w, other, 3)
+    train(w, other, 3)
     np.testing.assert_array_equal(w.numpy(), v.numpy())
 
 
@@ -366,11 +366,11 @@ def test_failed_restore_registers_no_hooks(tmp_path):
     second = Checkpoint(m=make_module(50.0), v=tf.Variable(1)).write(tmp_path / "b")
     module = Layer()
     module.l = []
-    kept = module.l
+    original_list = module.l
     checkpoint = Checkpoint(m=module, v=tf.Variable(0.5))
     with pytest.raises(tf.errors.InvalidArgumentError):
         checkpoint.read(second)
-    assert module.l is kept
+    assert module.l is original_list
     module.other = tf.Variable(0.0)
     checkpoint.read(first).expect_partial()
     with pytest.raises(tf.errors.InvalidArgumentError):

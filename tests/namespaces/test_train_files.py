@@ -100,18 +100,18 @@ def test_directory_can_be_moved(tmp_path):
 
 def test_checkpoints_iterator(tmp_path):
     checkpoint = Checkpoint(v=tf.Variable(1.0))
-    seen = []
+    paths = []
     checkpoint.save(tmp_path / "c")
     for path in tf.train.checkpoints_iterator(tmp_path, timeout=0):
-        seen.append(path)
-        if len(seen) < 3:
+        paths.append(path)
+        if len(paths) < 3:
             checkpoint.save(tmp_path / "c")
-    assert seen == [str(tmp_path / f"c-{i}") for i in (1, 2, 3)]
-    asked = []
-    again = tf.train.checkpoints_iterator(
-        tmp_path / "none", timeout=0, timeout_fn=lambda: asked.append(1) or len(asked) == 3
+    assert paths == [str(tmp_path / f"c-{i}") for i in (1, 2, 3)]
+    timeouts = []
+    iterator = tf.train.checkpoints_iterator(
+        tmp_path / "none", timeout=0, timeout_fn=lambda: timeouts.append(1) or len(timeouts) == 3
     )
-    assert (list(again), len(asked)) == ([], 3)
+    assert (list(iterator), len(timeouts)) == ([], 3)
 
 
 # Invalid files
@@ -207,18 +207,18 @@ def test_damaged_headers_raise_or_have_no_effect(tmp_path):
     path = Checkpoint(**objects(1.0, "ab", 1j)).write(tmp_path / "a")
     data = pathlib.Path(f"{path}.safetensors").read_bytes()
     header = 8 + int.from_bytes(data[:8], "little")
-    chance, refused = random.Random(1), 0
+    rng, rejected = random.Random(1), 0
     for _ in range(300):
-        place = chance.randrange(header)
-        byte = chance.choice('0123456789"[]{}:,ax ').encode()
-        write_damaged(path, data[:place] + byte + data[place + 1 :])
+        position = rng.randrange(header)
+        byte = rng.choice('0123456789"[]{}:,ax ').encode()
+        write_damaged(path, data[:position] + byte + data[position + 1 :])
         other = objects(0.0, "", 0j)
         try:
             Checkpoint(**other).read(path).expect_partial()
         except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, ValueError):
-            refused += 1
+            rejected += 1
             assert [v.numpy().tolist() for v in other.values()] == [[0.0, 0.0], [b"", b""], 0j]
-    assert refused > 100
+    assert rejected > 100
 
 
 def test_missing_checkpoints_raise(tmp_path):
@@ -285,8 +285,8 @@ WRITERS = textwrap.dedent(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_writer_leaves_the_last_complete_checkpoint(tmp_path):
-    chance = random.Random(1)
-    reached = 0
+    rng = random.Random(1)
+    last_step = 0
     command = [sys.executable, "-W", "ignore", "-c", WRITERS, str(tmp_path)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -294,19 +294,19 @@ def test_killed_writer_leaves_the_last_complete_checkpoint(tmp_path):
         for _ in range(50):
             writers.stdin.write("next\n")
             writers.stdin.flush()
-            pid, began = map(int, writers.stdout.readline().split())
-            assert began >= reached  # the reported checkpoint exists
-            said = [int(writers.stdout.readline())]
-            time.sleep(chance.uniform(0, 0.03))
+            pid, start_step = map(int, writers.stdout.readline().split())
+            assert start_step >= last_step  # the reported checkpoint exists
+            reported = [int(writers.stdout.readline())]
+            time.sleep(rng.uniform(0, 0.03))
             os.kill(pid, signal.SIGKILL)
-            said += map(int, iter(writers.stdout.readline, "dead\n"))
+            reported += map(int, iter(writers.stdout.readline, "dead\n"))
 
             step, parts = tf.Variable(-1), [tf.Variable(np.zeros(50_000)) for _ in range(4)]
             latest = tf.train.latest_checkpoint(tmp_path)
             Checkpoint(step=step, parts=parts).restore(latest).assert_consumed()
             assert all((part.numpy() == float(step)).all() for part in parts)
-            reached = int(step)
-            assert reached >= said[-1] > began
+            last_step = int(step)
+            assert last_step >= reported[-1] > start_step
     # Two checkpoints, one not yet deleted, one not yet recorded, the state file, temporary files.
     assert len(list(tmp_path.iterdir())) <= 6
     CheckpointManager(Checkpoint(step=step), tmp_path, max_to_keep=2).save()
@@ -377,8 +377,8 @@ def test_keep_checkpoint_every_n_hours(tmp_path, monkeypatch):
     for _ in range(6):
         now[0] += 3600
         manager.save()
-    found = [int(name.split("-")[1].split(".")[0]) for name in files(tmp_path / "m")[1:]]
-    assert sorted(found) == [2, 4, 6]
+    numbers = [int(name.split("-")[1].split(".")[0]) for name in files(tmp_path / "m")[1:]]
+    assert sorted(numbers) == [2, 4, 6]
     assert steps(manager.checkpoints) == [6]
 
 

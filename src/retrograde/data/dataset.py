@@ -299,10 +299,12 @@ class DatasetSpec(TypeSpec):
         """`tf.data.Dataset`."""
         return Dataset
 
-    def _sample(self, which: int) -> Dataset:
+    def _sample(self, sample_index: int) -> Dataset:
         from retrograde.data._elements import _sample
 
-        return Dataset.from_tensors(_sample(self._element_spec, which)).repeat(2 + which)
+        return Dataset.from_tensors(_sample(self._element_spec, sample_index)).repeat(
+            2 + sample_index
+        )
 
     def _serialize(self) -> tuple:
         return self._element_spec, TensorShape([])

@@ -120,8 +120,8 @@ class Iterator:
         element = answer._array.item().value
         if element is _NOTHING:
             raise StopIteration
-        given = nest.leaves(element, expand_composites=True)
-        leaves = [x if p is None else p for x, p in zip(given, parts, strict=True)]
+        original = nest.leaves(element, expand_composites=True)
+        leaves = [x if p is None else p for x, p in zip(original, parts, strict=True)]
         return nest.pack(element, iter(leaves), expand_composites=True)
 
     def get_next(self) -> Any:

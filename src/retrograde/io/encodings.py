@@ -169,13 +169,13 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
     dtype = dtypes.as_dtype(out_type)
     try:
         number, shape, content, strings = _parse_tensor_proto(data)
-        found = _DTYPES[number]
-        array = _elements(found, content, strings).reshape(shape)
+        actual_dtype = _DTYPES[number]
+        array = _elements(actual_dtype, content, strings).reshape(shape)
     except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise invalid("parse_tensor: the input is not a serialized tensor.") from error
-    if found != dtype:
+    if actual_dtype != dtype:
         raise invalid(
-            f"parse_tensor: the tensor has dtype {found.name}, but out_type is {dtype.name}."
+            f"parse_tensor: the tensor has dtype {actual_dtype.name}, but out_type is {dtype.name}."
         )
     return Tensor(array)
 

@@ -22,8 +22,8 @@ def gaussian_blur(images, kernel_size=(3, 3), sigma=(1.0, 1.0), data_format=None
     x = at_least_float32(inexact(images.batch()))
     size = [int(n) for n in np.asarray(kernel_size)]
     sigma = convert_to_tensor(sigma, x.dtype.name)
-    for axis, which in ((0, 1), (1, 0)):
-        x = _blur(x, axis, size[which], sigma[which])
+    for axis, position in ((0, 1), (1, 0)):
+        x = _blur(x, axis, size[position], sigma[position])
     return images.restore_format(cast(x, dtype))
 
 

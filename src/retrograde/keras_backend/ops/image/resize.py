@@ -86,9 +86,9 @@ def _crop(x, axes, old_size, size):
     """Crops the largest centered region with the aspect ratio of `size`."""
     where = [(0, n, 1) for n in x._spec.shape]
     for axis, n, target in zip(axes, old_size, _aspect_ratio_size(old_size, size), strict=True):
-        kept = max(min(n, target), 1)
-        start = (n - kept) // 2
-        where[axis] = (start, start + kept, 1)
+        cropped_size = max(min(n, target), 1)
+        start = (n - cropped_size) // 2
+        where[axis] = (start, start + cropped_size, 1)
     return take_slice(x, where=tuple(where))
 
 

@@ -63,7 +63,7 @@ def _greedy(x, lengths, merge_repeated, mask_index):
         first = Tensor(np.zeros((batch, 1), bool))
         blank = blank | concat(first, best[:, 1:] == best[:, :-1], axis=1)
     best = apply(ar.select, (blank, padding, best))
-    # Move blanks behind the labels; a stable sort keeps the labels in order.
+    # Move blanks after the labels; a stable sort keeps the labels in order.
     order = apply(indexing.argsort, (cast(blank, "int32"),), {"axis": 1, "descending": False})
     order = reshape(order, shape=(batch, time, 1))
     labels = apply(indexing.gather_nd, (best, order), {"batch_dims": 1})

@@ -117,9 +117,9 @@ def _linspace(start, stop, num, endpoint, dtype, axis):
     increment = step if intervals else tf.zeros_like(step)
     y = broadcast_to(first, shape=shape) + rows * increment
     if endpoint and num > 1:  # make the last number exactly `stop`
-        kept = take_slice(y, where=((0, num - 1, 1), *((0, n, 1) for n in shape)))
+        all_but_last = take_slice(y, where=((0, num - 1, 1), *((0, n, 1) for n in shape)))
         end = reshape(broadcast_to(last, shape=shape), (1, *shape))
-        y = concat(kept, end, axis=0)
+        y = concat(all_but_last, end, axis=0)
     return to_dtype(moveaxis(y, 0, axis), dtype), step
 
 

@@ -271,8 +271,8 @@ def pad(x, pad_width, mode="constant", constant_values=None):
     y = identity(x)
     for axis, (before, after) in enumerate(pairs):
         if before or after:
-            places = np.pad(np.arange(x._spec.shape[axis]), (before, after), mode=mode)
-            y = gather(y, Tensor(places), axis=axis, whole=True)
+            indices = np.pad(np.arange(x._spec.shape[axis]), (before, after), mode=mode)
+            y = gather(y, Tensor(indices), axis=axis, whole=True)
     return y
 
 
