@@ -262,12 +262,12 @@ def test_events_on_a_full_disk_stay_pending(tmp_path):
 def run_two(function, arguments):
     """Runs a function in two concurrent processes and checks that both succeed."""
     start = processes.Barrier(2)
-    two = [processes.Process(target=function, args=(*args, start)) for args in arguments]
-    for process in two:
+    workers = [processes.Process(target=function, args=(*args, start)) for args in arguments]
+    for process in workers:
         process.start()
-    for process in two:
+    for process in workers:
         process.join()
-    assert [process.exitcode for process in two] == [0, 0]
+    assert [process.exitcode for process in workers] == [0, 0]
 
 
 def writer_process(path, value, start):
@@ -333,24 +333,24 @@ def test_lock_directory_is_exclusive(tmp_path):
 # Killed writers
 
 
-def die_while_staging(*paths):
+def exit_while_staging(*paths):
     for path in paths:
         write_bytes(os.path.join(Staging(path).path, "half"), b"half")
     os._exit(0)
 
 
 def test_next_writer_removes_files_of_dead_writers(tmp_path):
-    folders = {format_name: tmp_path / format_name for format_name in ALL_FORMATS}
-    folders |= {"saved_model": tmp_path / "saved_model/m", "dataset": tmp_path / "dataset/d"}
-    for directory in folders.values():
+    directories = {format_name: tmp_path / format_name for format_name in ALL_FORMATS}
+    directories |= {"saved_model": tmp_path / "saved_model/m", "dataset": tmp_path / "dataset/d"}
+    for directory in directories.values():
         directory.mkdir(parents=True)
-    process = processes.Process(target=die_while_staging, args=[*map(str, folders.values())])
+    process = processes.Process(target=exit_while_staging, args=[*map(str, directories.values())])
     process.start()
     process.join()
     for format_name, (write, _) in ALL_FORMATS.items():
-        assert (folders[format_name] / STAGING).exists()
+        assert (directories[format_name] / STAGING).exists()
         write(tmp_path / format_name, 2.0)
-        assert not (folders[format_name] / STAGING).exists()
+        assert not (directories[format_name] / STAGING).exists()
 
 
 def test_files_of_live_writers_are_kept(tmp_path):
@@ -364,13 +364,13 @@ def test_files_of_live_writers_are_kept(tmp_path):
 
 def test_unreferenced_data_are_removed(tmp_path):
     write_dataset(tmp_path, 1.0)
-    lost = tmp_path / "d" / "data-0123456789abcdef"
-    lost.mkdir()
-    mine = tmp_path / "d" / "data-of-mine"
-    mine.mkdir()
+    unreferenced = tmp_path / "d" / "data-0123456789abcdef"
+    unreferenced.mkdir()
+    unrelated = tmp_path / "d" / "data-of-mine"
+    unrelated.mkdir()
     write_dataset(tmp_path, 2.0)
-    assert not lost.exists()
-    assert mine.exists()
+    assert not unreferenced.exists()
+    assert unrelated.exists()
     assert len(list((tmp_path / "d").iterdir())) == 3
 
 

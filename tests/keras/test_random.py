@@ -146,9 +146,9 @@ def test_normal_gradients_flow_to_parameters():
         return random.normal((3,), mean, stddev, dtype="float64", seed=4)
 
     unit = np.asarray(random.normal((3,), dtype="float64", seed=4))
-    by_mean, by_stddev = gradient(draw, np.float64(1), np.float64(2))
+    grad_mean, grad_stddev = gradient(draw, np.float64(1), np.float64(2))
 
-    np.testing.assert_allclose([by_mean, by_stddev], [3, unit.sum()])
+    np.testing.assert_allclose([grad_mean, grad_stddev], [3, unit.sum()])
 
 
 def test_gamma_gradients_flow_to_alpha():

@@ -100,16 +100,15 @@ class TracedModel(keras.Model):
         return self.norm(self.dense(x), training=training)
 
 
-@pytest.mark.parametrize(
-    "rows", [1, 2, 3]
-)  # 2 and 3 are the sizes that replace an unknown batch size
+# 2 and 3 are the sizes that replace an unknown batch size.
+@pytest.mark.parametrize("rows", [1, 2, 3])
 def test_shape_inference_does_not_trace(rows):
     x = np.arange(4.0 * rows, dtype=np.float32).reshape(rows, 4)
-    by_call, by_shape = TracedModel(), TracedModel()
-    by_call(np.zeros_like(x))
-    by_shape(keras.Input((4,)))
+    called, built_from_shape = TracedModel(), TracedModel()
+    called(np.zeros_like(x))
+    built_from_shape(keras.Input((4,)))
 
-    for model in (by_call, by_shape):
+    for model in (called, built_from_shape):
         kernel = np.arange(12.0, dtype=np.float32).reshape(4, 3)
         model.dense.set_weights([kernel, np.ones(3)])
         for _ in range(2):

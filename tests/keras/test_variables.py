@@ -115,7 +115,7 @@ def test_gradients_have_the_dtype_of_the_variable():
 
 
 def test_gradient_under_autocast_inside_a_layer():
-    class Slope(keras.layers.Layer):
+    class WeightGradient(keras.layers.Layer):
         def build(self, _):
             self.w = self.add_weight(shape=(), initializer="ones")
 
@@ -124,8 +124,8 @@ def test_gradient_under_autocast_inside_a_layer():
                 y = self.w * x
             return tape.gradient(y, self.w)
 
-    slope = Slope(dtype="mixed_bfloat16")(tf.constant([1.0, 2.0]))
-    assert slope.numpy() == 3.0
+    gradient = WeightGradient(dtype="mixed_bfloat16")(tf.constant([1.0, 2.0]))
+    assert gradient.numpy() == 3.0
 
 
 def test_operations_accept_keras_variables():

@@ -216,7 +216,7 @@ def test_decode_csv():
         (
             "1,",
             {"record_defaults": [[0], []]},
-            "decode_csv: field 1 is required, and missing in record 0.",
+            "decode_csv: field 1 is required, but missing in record 0.",
         ),
     ],
 )
@@ -238,17 +238,17 @@ QUOTES = "Expected quotes around the whole field, and two for each quote in it."
         ("\n\ra,b", [b"a", b"b"]),
         ('"a\nb",c', [b"a\nb", b"c"]),
         ('"a,b",' + "x" * 200_000, [b"a,b", b"x" * 200_000]),
-        ('a"b,c', "has a quote or a line end in a field without quotes"),
-        (' "a",b', "has a quote or a line end in a field without quotes"),
-        ("a\nb,c", "has a quote or a line end in a field without quotes"),
-        ("a,b\r\n", "has a quote or a line end in a field without quotes"),
-        ('"a"b,c', "has a single quote inside a field with quotes"),
-        ('"a,b', "has a field without a quote at its end"),
-        ('"a""', "has a field without a quote at its end"),
-        ('"', "has a field without a quote at its end"),
+        ('a"b,c', "has a quote or line break in an unquoted field"),
+        (' "a",b', "has a quote or line break in an unquoted field"),
+        ("a\nb,c", "has a quote or line break in an unquoted field"),
+        ("a,b\r\n", "has a quote or line break in an unquoted field"),
+        ('"a"b,c', "has an unescaped quote in a quoted field"),
+        ('"a,b', "has an unterminated quoted field"),
+        ('"a""', "has an unterminated quoted field"),
+        ('"', "has an unterminated quoted field"),
     ],
 )
-def test_decode_csv_quotes_and_line_ends(record, fields):
+def test_decode_csv_quotes_and_line_breaks(record, fields):
     """Compares with the results and errors of TensorFlow 2.21."""
     call = lambda: tf.io.decode_csv(record, [["?"], ["?"]])  # noqa: E731
     if isinstance(fields, list):

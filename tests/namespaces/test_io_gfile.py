@@ -122,6 +122,6 @@ def test_seek_before_the_start_raises(tmp_path):
 
 
 def test_walk_reports_errors(tmp_path):
-    status = []
-    assert list(gfile.walk(tmp_path / "none", onerror=status.append)) == []
-    assert [type(error) for error in status] == [tf.errors.NotFoundError]
+    errors = []
+    assert list(gfile.walk(tmp_path / "none", onerror=errors.append)) == []
+    assert [type(error) for error in errors] == [tf.errors.NotFoundError]

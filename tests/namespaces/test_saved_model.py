@@ -48,7 +48,7 @@ X = tf.constant([[1.0, -1.0, 0.5], [0.2, 0.3, -0.4]])
 
 
 @pytest.fixture
-def directory(tmp_path):
+def saved_network(tmp_path):
     network = Network()
     network(X)
     network(X, training=True)
@@ -60,8 +60,8 @@ def directory(tmp_path):
     return network, directory
 
 
-def test_functions_and_variables_are_restored(directory):
-    network, path = directory
+def test_functions_and_variables_are_restored(saved_network):
+    network, path = saved_network
     loaded = tf.saved_model.load(path)
 
     assert tf.saved_model.contains_saved_model(path)
@@ -76,8 +76,8 @@ def test_functions_and_variables_are_restored(directory):
     np.testing.assert_array_equal(loaded.inner["bias"], network.inner["bias"])
 
 
-def test_training_continues_after_loading(directory):
-    network, path = directory
+def test_training_continues_after_loading(saved_network):
+    network, path = saved_network
     loaded = tf.saved_model.load(path)
 
     for _ in range(3):
@@ -87,8 +87,8 @@ def test_training_continues_after_loading(directory):
         np.testing.assert_array_equal(a, b)
 
 
-def test_guards_and_tapes_work_on_loaded_functions(directory):
-    network, path = directory
+def test_guards_and_tapes_work_on_loaded_functions(saved_network):
+    network, path = saved_network
     loaded = tf.saved_model.load(path)
     for x in (X, -X):
         np.testing.assert_array_equal(loaded.sign(x), network.sign(x))
@@ -102,8 +102,8 @@ def test_guards_and_tapes_work_on_loaded_functions(directory):
         np.testing.assert_allclose(b, a, rtol=1e-6)
 
 
-def test_loading_does_not_need_the_code(directory):
-    network, path = directory
+def test_loading_does_not_need_the_code(saved_network):
+    network, path = saved_network
     program = textwrap.dedent(
         f"""
         import retrograde as tf
@@ -129,8 +129,8 @@ def test_functions_called_with_arrays_can_be_saved(tmp_path):
     assert loaded.f(tf.ones([2]), y=tf.ones([2])).numpy().tolist() == [2.0, 2.0]
 
 
-def test_call_with_another_shape_raises(directory):
-    loaded = tf.saved_model.load(directory[1])
+def test_call_with_another_shape_raises(saved_network):
+    loaded = tf.saved_model.load(saved_network[1])
 
     with pytest.raises(ValueError, match="Could not find matching concrete function") as caught:
         loaded(tf.ones([5, 3]))
@@ -208,29 +208,33 @@ def with_signature_and_loaded(tmp_path, f, *specs, **attributes):
     for name, value in attributes.items():
         setattr(module, name, value)
     module.f = tf.function(f, input_signature=specs)
-    tf.saved_model.save(module, str(tmp_path / "open"))
-    return module.f, tf.saved_model.load(str(tmp_path / "open")).f
+    tf.saved_model.save(module, str(tmp_path / "unknown"))
+    return module.f, tf.saved_model.load(str(tmp_path / "unknown")).f
 
 
 W = tf.Variable(np.linspace(-1.0, 1.0, 12).reshape(6, 2).astype(np.float32))
 
 UNKNOWN_DIMENSIONS = {
     "rows": (lambda x: x @ W, [[None, 6]], [[(1, 6)], [(5, 6)]]),
-    "a mean": (lambda x: x - tf.reduce_mean(x, axis=0), [[None, 3]], [[(1, 3)], [(8, 3)]]),
-    "a share": (
+    "mean": (lambda x: x - tf.reduce_mean(x, axis=0), [[None, 3]], [[(1, 3)], [(8, 3)]]),
+    "division by the size": (
         lambda x: tf.reduce_sum(x) / tf.cast(tf.size(x), tf.float32),
         [[None, 3]],
         [[(4, 3)]],
     ),
-    "a shape": (lambda x: tf.shape(x), [[None, None]], [[(4, 3)], [(1, 9)]]),
-    "a shape to go back to": (
+    "shape": (lambda x: tf.shape(x), [[None, None]], [[(4, 3)], [(1, 9)]]),
+    "reshape to the original shape": (
         lambda x: tf.reshape(tf.reshape(x, [-1]) * 2.0, tf.shape(x)),
         [[None, None]],
         [[(4, 3)], [(2, 2)]],
     ),
     "zeros": (lambda x: tf.concat([x, tf.zeros_like(x)], 0), [[None, 2]], [[(3, 2)]]),
-    "a count": (lambda x: x * tf.cast(tf.range(tf.shape(x)[0]), tf.float32), [[None]], [[(4,)]]),
-    "nothing": (
+    "range of a size": (
+        lambda x: x * tf.cast(tf.range(tf.shape(x)[0]), tf.float32),
+        [[None]],
+        [[(4,)]],
+    ),
+    "empty": (
         lambda x: tf.concat([x, tf.zeros([tf.shape(x)[0], 0])], 1),
         [[None, 2]],
         [[(4, 2)]],
@@ -240,25 +244,25 @@ UNKNOWN_DIMENSIONS = {
         [[None, 2]],
         [[(4, 2)]],
     ),
-    "a sum of sizes": (lambda x, y: tf.concat([x, y, y], 0), [[None], [None]], [[(2,), (3,)]]),
-    "one for two": (lambda x, y: x + y, [[None], [None]], [[(4,), (4,)]]),
-    "a product of sizes": (
+    "sum of sizes": (lambda x, y: tf.concat([x, y, y], 0), [[None], [None]], [[(2,), (3,)]]),
+    "equal dimensions": (lambda x, y: x + y, [[None], [None]], [[(4,), (4,)]]),
+    "product of sizes": (
         lambda x: tf.reshape(x, [-1, 6]) @ W,
         [[None, None]],
         [[(4, 3)], [(2, 9)]],
     ),
-    "strided pictures": (
+    "strided pooling": (
         lambda x: tf.nn.max_pool2d(x, 2, 2, "SAME"),
         [[None, 5, 4, 1]],
         [[(3, 5, 4, 1)]],
     ),
-    "an axis that must fit": (lambda x: x @ W, [[None, None]], [[(3, 6)]]),
-    "a loop of its own": (
+    "dimension fixed by matmul": (lambda x: x @ W, [[None, None]], [[(3, 6)]]),
+    "Python loop": (
         lambda x: x + sum(x[:, i : i + 1] for i in range(3)),
         [[None, 3]],
         [[(4, 3)]],
     ),
-    "pictures": (
+    "images": (
         lambda x: tf.nn.max_pool2d(
             tf.nn.conv2d(x, tf.ones([3, 3, 1, 2]), 1, "VALID"), 2, 1, "SAME"
         ),
@@ -379,11 +383,11 @@ def test_all_dtypes(tmp_path):
 
 
 UNSUPPORTED = {
-    "python code": (
+    "Python code": (
         lambda x: tf.numpy_function(lambda v: v, [x], tf.float32),
         "it calls Python code",
     ),
-    "functions of Python": (
+    "host functions": (
         lambda x: tf.strings.join([tf.strings.lower(tf.as_string(x))]),
         "The function <lambda> cannot be saved: it contains",
     ),
@@ -569,8 +573,8 @@ def test_load_from_a_path_without_a_model(tmp_path):
     )
 
 
-def test_damaged_files_raise(directory):
-    _, path = directory
+def test_damaged_files_raise(saved_network):
+    _, path = saved_network
     file = pathlib.Path(path, "saved_model.json")
     text = file.read_text()
     for damaged in (text[:-100], "[]", text.replace('"objects"', '"object"')):
@@ -588,8 +592,8 @@ def test_damaged_files_raise(directory):
     ],
     ids=["inputs", "guards", "attributes"],
 )
-def test_names_in_files_are_not_executed(directory, old, new, capsys):
-    _, path = directory
+def test_names_in_files_are_not_executed(saved_network, old, new, capsys):
+    _, path = saved_network
     file = pathlib.Path(path, "saved_model.json")
     text = file.read_text()
     assert old in text

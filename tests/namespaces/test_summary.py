@@ -20,7 +20,7 @@ from tests.threads import together
 
 @pytest.fixture(autouse=True)
 def reset_summary_state():
-    """Checks that no writer is active before and after a test."""
+    """Resets the active writer and the step after each test."""
     yield
     tf.summary.create_noop_writer().set_as_default()
     tf.summary.experimental.set_step(None)
@@ -113,9 +113,9 @@ HISTOGRAMS = {
     "spread": ([1.0, 2.0, 3.0], 2, [[1, 2, 1], [2, 3, 2]]),
     "integers": ([1, 1, 2], 3, [[1, 4 / 3, 2], [4 / 3, 5 / 3, 0], [5 / 3, 2, 1]]),
     "one_value": ([2.0, 2.0], 2, [[2, 2, 0], [2, 2, 2]]),
-    "nothing": ([], 2, [[0, 0, 0], [0, 0, 0]]),
+    "empty": ([], 2, [[0, 0, 0], [0, 0, 0]]),
     "no_buckets": ([1.0], 0, np.zeros((0, 3))),
-    "not_a_number": ([2.0, np.nan], 2, [[np.nan, np.nan, 0], [np.nan, np.nan, 0]]),
+    "nan": ([2.0, np.nan], 2, [[np.nan, np.nan, 0], [np.nan, np.nan, 0]]),
     "infinity": ([2.0, np.inf, 1.0], 2, [[1, np.inf, 2], [np.inf, np.inf, 0]]),
 }
 

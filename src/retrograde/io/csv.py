@@ -71,7 +71,7 @@ def decode_csv(
 
 
 def _fields(record: bytes, delimiter: bytes, quotes: bool, number: int) -> list[bytes]:
-    """Returns the fields of record `number`, by TensorFlow's rules for quotes and line ends."""
+    """Returns the fields of record `number`, by TensorFlow's rules for quotes and line breaks."""
     if not re.search(rb'["\r\n]' if quotes else rb"[\r\n]", record):
         return record.split(delimiter) if record else []
     fields, position = [], 0
@@ -85,7 +85,7 @@ def _fields(record: bytes, delimiter: bytes, quotes: bool, number: int) -> list[
             field = record[position:].partition(delimiter)[0]
             position += len(field) + 1
             if re.search(rb'["\r\n]' if quotes else rb"[\r\n]", field):
-                raise _malformed(number, "has a quote or a line end in a field without quotes")
+                raise _malformed(number, "has a quote or line break in an unquoted field")
         fields.append(field)
     return [*fields, b""] if record.endswith(delimiter) else fields
 
@@ -96,13 +96,13 @@ def _quoted(record: bytes, position: int, delimiter: bytes, number: int) -> tupl
     while True:
         end = record.find(b'"', position)
         if end < 0:
-            raise _malformed(number, "has a field without a quote at its end")
+            raise _malformed(number, "has an unterminated quoted field")
         parts.append(record[position:end])
         next_char = record[end + 1 : end + 2]
         if not next_char or next_char == delimiter:
             return b"".join(parts), end + 2
         if next_char != b'"':
-            raise _malformed(number, "has a single quote inside a field with quotes")
+            raise _malformed(number, "has an unescaped quote in a quoted field")
         parts.append(b'"')
         position = end + 2
 
@@ -125,7 +125,7 @@ def _column(
             array[record_number] = default.ravel()[0]
         else:
             raise invalid(
-                f"decode_csv: field {column} is required, and missing in record {record_number}."
+                f"decode_csv: field {column} is required, but missing in record {record_number}."
             )
     return Tensor(array.reshape(shape))
 
