@@ -110,8 +110,8 @@ def test_deep_nesting_raises_in_all_formats(tmp_path, save):
 
 
 def iterator_state(start):
-    state = {"key": [0, 1], "start": start, "numbers": [], "following": 0}
-    return json.dumps({"taken": 0, "drawn": [state]}).encode()
+    state = {"key": [0, 1], "start": start, "numbers": [], "next_number": 0}
+    return json.dumps({"taken": 0, "iterations": [state]}).encode()
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def iterator_state(start):
         b"not JSON",
         nested(100_000).encode(),
         b"[]",
-        b'{"taken": -1, "drawn": []}',
-        b'{"taken": "1", "drawn": []}',
-        b'{"taken": 0, "drawn": [{"key": [0, 1]}]}',
+        b'{"taken": -1, "iterations": []}',
+        b'{"taken": "1", "iterations": []}',
+        b'{"taken": 0, "iterations": [{"key": [0, 1]}]}',
         iterator_state([0, -1]),
         iterator_state([0, "x"]),
         iterator_state([0, 2**64]),

@@ -18,10 +18,10 @@ from retrograde.values.specs import TypeSpec
 
 def fingerprint(node: Node) -> int:
     """Returns a 64-bit hash that is the same for equal pipelines, also in other processes."""
-    digest = hashlib.blake2b(digest_size=8)
+    hasher = hashlib.blake2b(digest_size=8)
     for part_bytes in _byte_parts(node, {}):
-        digest.update(len(part_bytes).to_bytes(8, "little") + part_bytes)
-    return int.from_bytes(digest.digest(), "little")
+        hasher.update(len(part_bytes).to_bytes(8, "little") + part_bytes)
+    return int.from_bytes(hasher.digest(), "little")
 
 
 def _byte_parts(value: Any, seen: dict[int, Any]) -> Iterator[bytes]:

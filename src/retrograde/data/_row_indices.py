@@ -67,17 +67,17 @@ class ZippedSource:
         self.num_sources = sum(source.num_sources for source in sources)
         self.ends = np.cumsum([source.num_sources for source in sources]).tolist()
 
-    def _parts(self, num_sources: Any) -> Iterator[tuple]:
+    def _parts(self, lines: Any) -> Iterator[tuple]:
         for source, end in zip(self.sources, self.ends, strict=True):
-            yield source, num_sources[end - source.num_sources : end]
+            yield source, lines[end - source.num_sources : end]
 
     def take(self, table: np.ndarray) -> Any:
         """Returns the elements of all columns, stacked."""
-        return self.pack([source.take(num_sources) for source, num_sources in self._parts(table)])
+        return self.pack([source.take(lines) for source, lines in self._parts(table)])
 
     def one(self, rows: Sequence[int]) -> Any:
         """Returns one element."""
-        return self.pack([source.one(num_sources) for source, num_sources in self._parts(rows)])
+        return self.pack([source.one(lines) for source, lines in self._parts(rows)])
 
 
 Tables = Iterator[np.ndarray]

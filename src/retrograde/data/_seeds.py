@@ -21,16 +21,16 @@ class Seeds:
         self.key, self.start = draw.key, draw.counter if seed is None else (0, 0)
         self._numbers = itertools.count()
 
-    def passes_in(self, run: Any) -> Passes:
+    def iterations_in(self, run: Any) -> IterationNumbers:
         """Returns the record of this object's iterations within a run."""
-        if id(self) not in run.passes:
-            run.passes[id(self)] = Passes(self.key, self.start, self._numbers)
-        return run.passes[id(self)]
+        if id(self) not in run.iterations:
+            run.iterations[id(self)] = IterationNumbers(self.key, self.start, self._numbers)
+        return run.iterations[id(self)]
 
     def _bit_generator(self, run: Any) -> np.random.Philox:
-        passes = self.passes_in(run)
-        number = passes.next() if self.reshuffle else 0
-        return np.random.Philox(counter=[0, number, *passes.start], key=[*passes.key])
+        iterations = self.iterations_in(run)
+        number = iterations.next() if self.reshuffle else 0
+        return np.random.Philox(counter=[0, number, *iterations.start], key=[*iterations.key])
 
     def generator(self, run: Any) -> np.random.Generator:
         """Returns the generator for the next iteration."""
@@ -42,7 +42,7 @@ class Seeds:
         return (random_state.State(seed, call, {}) for call in itertools.count())
 
 
-class Passes:
+class IterationNumbers:
     """The numbers of the iterations of one run, which select their random numbers.
 
     Runs share a counter. After a run was saved, it uses its own counter, which starts at the next
@@ -56,32 +56,34 @@ class Passes:
         start: Sequence[int],
         shared: Iterator[int],
         numbers: Sequence[int] = (),
-        following: int | None = None,
+        next_number: int | None = None,
     ) -> None:
         self.key, self.start = key, start
-        self._shared, self._numbers, self._following = shared, list(numbers), following
-        self._from_node = 0
+        self._shared, self._numbers, self._next_number = shared, list(numbers), next_number
+        self._used = 0
 
     def next(self) -> int:
         """Returns the number of the next iteration."""
-        if self._from_node == len(self._numbers):
-            self._numbers.append(next(self._shared) if self._following is None else self._following)
-            self._following = None if self._following is None else self._following + 1
-        self._from_node += 1
-        return self._numbers[self._from_node - 1]
+        if self._used == len(self._numbers):
+            self._numbers.append(
+                next(self._shared) if self._next_number is None else self._next_number
+            )
+            self._next_number = None if self._next_number is None else self._next_number + 1
+        self._used += 1
+        return self._numbers[self._used - 1]
 
     def state(self) -> dict[str, Any]:
         """Returns the state for `resume`."""
-        if self._following is None:
-            self._following = next(self._shared)
+        if self._next_number is None:
+            self._next_number = next(self._shared)
         return {
             "key": list(self.key),
             "start": list(self.start),
             "numbers": self._numbers,
-            "following": self._following,
+            "next_number": self._next_number,
         }
 
     @classmethod
-    def resume(cls, state: dict[str, Any]) -> Passes:
+    def resume(cls, state: dict[str, Any]) -> IterationNumbers:
         """Creates an object that repeats the saved numbers and continues after them."""
         return cls(shared=iter(()), **state)

@@ -17,13 +17,13 @@ from retrograde.values.locks import fork_safe_lock
 class Run:
     """One iteration over a dataset. It stops its workers when it ends or is dropped.
 
-    `passes` has the random numbers that it drew, by the ids of the `Seeds`.
+    `iterations` maps the id of each `Seeds` to its `IterationNumbers`.
     """
 
-    def __init__(self, passes: dict[int, Any] | None = None) -> None:
+    def __init__(self, iterations: dict[int, Any] | None = None) -> None:
         self._open: dict[int, Callable] = {}
         self.closed = False
-        self.passes = {} if passes is None else passes
+        self.iterations = {} if iterations is None else iterations
 
     def add(self, worker: Any) -> None:
         """Registers a worker to be closed at the end."""

@@ -12,7 +12,7 @@ from retrograde.core import recorders
 from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.data._nodes import Node
-from retrograde.data._seeds import Passes
+from retrograde.data._seeds import IterationNumbers
 from retrograde.data._workers import Run
 from retrograde.files.checked_json import parse_json
 from retrograde.ops.conversion import as_tensor
@@ -57,23 +57,27 @@ class Iterator:
     # A checkpoint has the number of elements taken and the random numbers drawn for them.
 
     def _checkpoint_bytes(self) -> bytes:
-        pass_states = [seeds.passes_in(self._run).state() for seeds in self._node.all_seeds()]
-        return json.dumps({"taken": self._taken, "drawn": pass_states}).encode()
+        iteration_states = [
+            seeds.iterations_in(self._run).state() for seeds in self._node.all_seeds()
+        ]
+        return json.dumps({"taken": self._taken, "iterations": iteration_states}).encode()
 
     def _restore_function(self, value: bytes) -> Callable[[], None]:
         state = _state_in(value)
-        pass_states, all_seeds = state["drawn"], self._node.all_seeds()
-        if len(pass_states) != len(all_seeds):
+        iteration_states, all_seeds = state["iterations"], self._node.all_seeds()
+        if len(iteration_states) != len(all_seeds):
             raise invalid(
-                f"The saved iterator has {len(pass_states)} random steps, but this one has "
+                f"The saved iterator has {len(iteration_states)} random steps, but this one has "
                 f"{len(all_seeds)}. Restore it into an iterator over the same dataset."
             )
-        pairs = zip(all_seeds, pass_states, strict=True)
-        passes = {id(seeds): Passes.resume(pass_state) for seeds, pass_state in pairs}
+        pairs = zip(all_seeds, iteration_states, strict=True)
+        iterations = {
+            id(seeds): IterationNumbers.resume(iteration_state) for seeds, iteration_state in pairs
+        }
 
         def restore() -> None:
             self._end()
-            self._quietly(lambda: self._open(Run(passes), state["taken"]))
+            self._quietly(lambda: self._open(Run(iterations), state["taken"]))
 
         return restore
 
@@ -199,16 +203,16 @@ def _state_in(value: Any) -> dict[str, Any]:
     """Returns the state that `_checkpoint_bytes` wrote, after checking the type of each part."""
     state = parse_json(value, _STATE) if isinstance(value, bytes) else None
     match state:
-        case {"taken": int(taken), "drawn": list(pass_states)} if taken >= 0 and all(
-            map(_is_pass, pass_states)
+        case {"taken": int(taken), "iterations": list(iteration_states)} if taken >= 0 and all(
+            map(_is_iteration_state, iteration_states)
         ):
             return state
     raise DataLossError(None, None, f"Cannot read {_STATE}: it is damaged or has another format.")
 
 
-def _is_pass(state: Any) -> bool:
+def _is_iteration_state(state: Any) -> bool:
     match state:
-        case {"key": [a, b], "start": [c, d], "numbers": list(e), "following": f, **rest}:
+        case {"key": [a, b], "start": [c, d], "numbers": list(e), "next_number": f, **rest}:
             words = (a, b, c, d, *e, f)
             return not rest and all(type(word) is int and 0 <= word < 1 << 64 for word in words)
     return False
