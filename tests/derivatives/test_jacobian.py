@@ -334,5 +334,5 @@ def test_the_jacobian_of_indexed_slices_takes_the_shape_of_the_whole():
         lambda: tape.jacobian(y, x),
         ValueError,
         f"Tensor conversion requested for IndexedSlices without dense_shape: {y!r}. Pass "
-        "dense_shape when you make them.",
+        "dense_shape when you create them.",
     )

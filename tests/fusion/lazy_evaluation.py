@@ -1,4 +1,4 @@
-"""Calls that wait: how tests make few elements many, and what they compare with."""
+"""Helpers for tests of lazy evaluation."""
 
 import contextlib
 
@@ -13,12 +13,12 @@ from retrograde.fusion import blocks, lazy_calls
 
 
 @contextlib.contextmanager
-def few_are_many():
-    """A block in which calls on arrays of any size wait, and two threads share large ones."""
+def lazy_small_arrays():
+    """A context in which calls on arrays of any size are deferred, and two threads share work."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apply, "MANY", 1)
         patch.setattr(lazy_calls, "LEAST", 1)
-        patch.setattr(lazy_calls, "_BEGIN", 1)
+        patch.setattr(lazy_calls, "_LEAST_IF_CHEAP", 1)
         patch.setattr(blocks, "processors", lambda: 2)
         yield
 
@@ -27,12 +27,12 @@ def numbers(*shape, seed=0, dtype=np.float32):
     return np.random.default_rng(seed).uniform(0.2, 2.0, shape).astype(dtype)
 
 
-def waits(x):
+def is_deferred(x):
     return type(x) is LazyTensor
 
 
-def at_once(f):
-    """What `f` returns if nothing waits."""
+def eagerly(f):
+    """Returns `f()` without lazy evaluation."""
     tf.config.experimental.set_synchronous_execution(True)
     try:
         return f()
@@ -41,7 +41,7 @@ def at_once(f):
 
 
 def assert_same(found, expected):
-    """That structures of tensors agree to the last bit; nothing of the second has waited."""
+    """Asserts that structures of tensors are bit-for-bit identical; `expected` is not deferred."""
     for a, b in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         assert type(b) is Tensor
         assert (a.shape, a.dtype) == (b.shape, b.dtype)

@@ -1,4 +1,4 @@
-"""Products with one BLAS thread: the same numbers, and the setting of the process as it was."""
+"""Products with one BLAS thread give the same results and restore the process setting."""
 
 import threading
 
@@ -78,7 +78,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, shape):
 
 @pytest.mark.parametrize("shape", [(30, 20), (1000, 600), (25_088, 64), (512, 4096)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_replayed_sums_are_eager_sums(shape, axis):
+def test_replayed_sums_are_identical_to_eager_sums(shape, axis):
     x = tf.constant(np.random.default_rng(1).standard_normal(shape).astype(np.float32))
     expected = tf.reduce_sum(x, axis)
     f = tf.function(tf.reduce_sum)
@@ -89,7 +89,7 @@ def test_replayed_sums_are_eager_sums(shape, axis):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_the_setting_of_the_process_is_restored(count):
+def test_the_process_setting_is_restored(count):
     a, b = matrices(128, 128, 128)
     with threadpoolctl.threadpool_limits(count, "blas"):
         with blas_threads.ONE_THREAD:

@@ -1,4 +1,4 @@
-"""Large arrays: block by block, over threads, with the numbers of the plain kernel."""
+"""Blockwise and threaded computation gives the results of the plain kernel."""
 
 import functools
 import itertools
@@ -21,9 +21,9 @@ from retrograde.fusion.blocks import (
     LARGE,
     halves,
     run_in_blocks,
-    shared,
-    shorter_halves,
+    run_shared,
     sum_of_halves,
+    tapered_halves,
     threads,
 )
 from retrograde.ops import reduction
@@ -56,7 +56,7 @@ def assert_identical(actual, expected):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_sizes_around_the_limits(size):
+def test_sizes_around_the_thresholds(size):
     x = numbers(size)
 
     assert_identical(run_in_blocks(np.exp, (x,), {}, x.dtype), np.exp(x))
@@ -70,7 +70,7 @@ def test_several_axes():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
-def test_the_dtype_is_that_of_the_kernel(dtype):
+def test_the_result_has_the_dtype_of_the_kernel(dtype):
     x = numbers(LARGE, dtype)
 
     assert_identical(run_in_blocks(np.exp, (x,), {}), np.exp(x))
@@ -86,7 +86,7 @@ INPUTS = {
     "one column, repeated": lambda: np.broadcast_to(numbers((4, 1)), (4, LARGE // 2)),
     "one element, repeated": lambda: np.broadcast_to(np.float64(0.7), (4, LARGE // 2)),
     "a scalar": lambda: np.float64(0.7),
-    "no axes": lambda: np.array(0.7),
+    "0-d array": lambda: np.array(0.7),
     "read-only": lambda: _read_only(numbers((4, LARGE // 2))),
     "broadcast": lambda: numbers((4, 1)),
     "more axes": lambda: numbers((2, 4, LARGE // 2)),
@@ -98,9 +98,11 @@ def _read_only(array):
     return array
 
 
-@pytest.mark.parametrize("first", [name for name in INPUTS if name not in ("a scalar", "no axes")])
+@pytest.mark.parametrize(
+    "first", [name for name in INPUTS if name not in ("a scalar", "0-d array")]
+)
 @pytest.mark.parametrize("second", INPUTS)
-def test_any_layout_gives_the_numbers_of_the_plain_kernel(first, second):
+def test_any_layout_agrees_with_the_plain_kernel(first, second):
     x, y = INPUTS[first](), INPUTS[second]()
     z = np.float64(2.0)
 
@@ -109,7 +111,7 @@ def test_any_layout_gives_the_numbers_of_the_plain_kernel(first, second):
     assert_identical(actual, plus_and_times(x, y, z, factor=3.0))
 
 
-def test_inputs_are_left_as_they_are():
+def test_inputs_are_not_modified():
     x, y = numbers(LARGE), numbers(LARGE, seed=1)
     before = x.copy(), y.copy()
 
@@ -119,7 +121,7 @@ def test_inputs_are_left_as_they_are():
     assert_identical(y, before[1])
 
 
-def test_missing_values_of_rules_stay_missing():
+def test_none_arguments_of_rules_are_passed_through():
     def rule(g, y, x):
         assert y is None
         return g * x
@@ -129,7 +131,7 @@ def test_missing_values_of_rules_stay_missing():
     assert_identical(run_in_blocks(rule, (g, None, x), {}), g * x)
 
 
-def test_the_result_is_a_fresh_array():
+def test_the_result_is_a_new_array():
     x = numbers(LARGE)
 
     result = run_in_blocks(lambda x: x, (x,), {})
@@ -138,7 +140,7 @@ def test_the_result_is_a_fresh_array():
     assert result.flags.writeable
 
 
-def test_nothing_warns_in_any_thread():
+def test_no_thread_raises_floating_point_warnings():
     x = np.full(threads() * LARGE, -1.0)
 
     with np.errstate(all="raise"):
@@ -146,7 +148,7 @@ def test_nothing_warns_in_any_thread():
 
 
 def test_an_error_in_any_block_is_raised():
-    def refuse(x):
+    def fail_if_negative(x):
         if x[0] < 0:
             raise ZeroDivisionError
         return x
@@ -155,7 +157,7 @@ def test_an_error_in_any_block_is_raised():
     x[-BLOCK:] = -1.0
 
     with pytest.raises(ZeroDivisionError):
-        run_in_blocks(refuse, (x,), {})
+        run_in_blocks(fail_if_negative, (x,), {})
     assert_identical(run_in_blocks(np.negative, (x,), {}), -x)
 
 
@@ -187,7 +189,7 @@ def test_operations_and_gradients_agree_with_small_pieces(f):
         np.testing.assert_allclose(actual, np.concatenate(expected), rtol=1e-14)
 
 
-def test_several_threads_may_work_at_once():
+def test_several_threads_can_run_blocks_at_once():
     inputs = [numbers(LARGE + i, seed=i) for i in range(6)]
     results = {}
 
@@ -202,7 +204,7 @@ def test_several_threads_may_work_at_once():
 
 
 def run_script(script):
-    """What a fresh Python prints; in this one, other threads make a fork unsafe."""
+    """Returns the output of a new Python process; this one has threads, so forks are unsafe."""
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     ).stdout
@@ -210,7 +212,7 @@ def run_script(script):
 
 if hasattr(os, "fork"):
 
-    def test_a_forked_process_starts_threads_of_its_own():
+    def test_a_forked_process_starts_its_own_threads():
         out = run_script(
             "import os, warnings\n"
             "import numpy as np\n"
@@ -241,10 +243,10 @@ def test_large_arrays_work_while_python_exits():
     assert out == "True\n"
 
 
-@pytest.mark.parametrize("cut", [halves, shorter_halves])
+@pytest.mark.parametrize("split", [halves, tapered_halves])
 @pytest.mark.parametrize(("size", "most"), [(1, 1), (9, 2), (1000, 128), (1_000_003, 4096)])
-def test_halves_cover_all_once(size, most, cut):
-    parts = cut(size, most)
+def test_halves_cover_the_range_once(size, most, split):
+    parts = split(size, most)
 
     assert parts[0][0] == 0
     assert parts[-1][1] == size
@@ -254,17 +256,17 @@ def test_halves_cover_all_once(size, most, cut):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [999, 4097, 100_001, 1_000_000])
-def test_sums_of_halves_add_up_to_the_sum_that_numpy_gives(size, dtype):
+def test_sums_of_halves_are_identical_to_the_numpy_sum(size, dtype):
     x = numbers(size, dtype)
 
-    for parts in (halves(size, 512), shorter_halves(size, 2048)):
+    for parts in (halves(size, 512), tapered_halves(size, 2048)):
         sums = {(start, stop): np.add.reduce(x[start:stop]) for start, stop in parts}
         assert sum_of_halves(sums, 0, size) == np.add.reduce(x)
 
 
 @pytest.mark.parametrize("shape", [(HUGE + 5,), (3, HUGE // 2 + 1), (HUGE - 1,)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.complex64])
-def test_sums_and_means_of_large_arrays_are_those_of_numpy(shape, dtype):
+def test_sums_and_means_of_large_arrays_agree_with_numpy(shape, dtype):
     x = numbers(shape, dtype)
     axis = tuple(range(x.ndim))
 
@@ -275,15 +277,15 @@ def test_sums_and_means_of_large_arrays_are_those_of_numpy(shape, dtype):
             assert_identical(actual, np.asarray(primitive.on_numpy(array, **attrs)))
 
 
-def test_shared_work_is_done_once():
+def test_each_part_is_run_once():
     done = []
 
-    shared(done.extend, range(100), helpers=3)
+    run_shared(done.extend, range(100), helpers=3)
 
     assert sorted(done) == list(range(100))
 
 
-def test_no_thread_holds_the_arrays_afterwards():
+def test_no_thread_keeps_a_reference_to_arrays():
     x = numbers(2 * LARGE)
     before = sys.getrefcount(x)
 
@@ -292,16 +294,16 @@ def test_no_thread_holds_the_arrays_afterwards():
         assert sys.getrefcount(x) == before
 
 
-def test_nobody_waits_for_a_thread_that_has_not_begun(monkeypatch):
-    monkeypatch.setattr(blocks, "_jobs", queue.SimpleQueue())  # at which nobody is
+def test_threads_that_have_not_started_are_not_waited_for(monkeypatch):
+    monkeypatch.setattr(blocks, "_jobs", queue.SimpleQueue())  # without workers
     done = []
 
-    shared(done.extend, range(5), helpers=2)
+    run_shared(done.extend, range(5), helpers=2)
 
     assert done == list(range(5))
 
 
-def test_all_threads_are_done_when_one_has_failed():
+def test_all_threads_have_finished_when_one_fails():
     running = []
 
     def work(parts):
@@ -313,13 +315,13 @@ def test_all_threads_are_done_when_one_has_failed():
             running.remove(part)
 
     with pytest.raises(ValueError, match="five"):
-        shared(work, range(1000), helpers=2)
+        run_shared(work, range(1000), helpers=2)
     assert running == [5]
 
 
 @pytest.mark.parametrize("weight", [1.0, -0.5, 0.0, np.nan])
 @pytest.mark.parametrize("size", [3000, 2 * LARGE])
-def test_products_behind_a_sum_have_the_gradients_of_small_ones(size, weight):
+def test_gradients_of_the_sum_of_a_large_product(size, weight):
     x, y = (tf.constant(numbers(size, seed=seed)) for seed in (1, 2))
     infinite = tf.where(tf.range(size) == 7, tf.constant(np.inf, tf.float64), y)
 
@@ -334,7 +336,7 @@ def test_products_behind_a_sum_have_the_gradients_of_small_ones(size, weight):
     np.testing.assert_array_equal(dy.numpy(), weight * x.numpy())
 
 
-def test_an_interrupt_waits_for_the_threads_that_still_write():
+def test_an_interrupt_waits_for_threads_that_still_write():
     started, finish, done = threading.Event(), threading.Event(), []
 
     def work(parts):
@@ -355,7 +357,7 @@ def test_an_interrupt_waits_for_the_threads_that_still_write():
     interrupter = threading.Thread(target=interrupt)
     interrupter.start()
     with pytest.raises(KeyboardInterrupt):
-        blocks.shared(work, [0, 1], 1)
+        run_shared(work, [0, 1], 1)
     interrupter.join()
 
     assert done == [1]

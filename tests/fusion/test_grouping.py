@@ -1,4 +1,4 @@
-"""Fused calls: the numbers of the single ones, to the last bit, in fewer passes over memory."""
+"""Fused calls give bit-for-bit identical results in fewer passes over memory."""
 
 import threading
 
@@ -23,8 +23,8 @@ from tests.ops.cases import CASES, FLOATS
 from tests.ops.cases._table import BFLOAT16
 
 
-class Listing(Recorder):
-    """Writes down calls over numbered values, with the array of each."""
+class CallRecorder(Recorder):
+    """Records calls over numbered values, with the array of each."""
 
     def __init__(self):
         self.calls = []
@@ -47,23 +47,23 @@ class Listing(Recorder):
         return [Spec(tuple(a.shape), a.dtype) for a in self.arrays]
 
 
-def listing_of(step, *tensors):
-    """What `step(*tensors)` does, and the numbers of its results."""
-    listing = Listing()
-    with use_recorders([listing]):
+def record(step, *tensors):
+    """Records the calls of `step(*tensors)`. Also returns the numbers of its results."""
+    recorded = CallRecorder()
+    with use_recorders([recorded]):
         results = step(*tensors)
-    return listing, frozenset(listing.numbers[r._id] for r in results)
+    return recorded, frozenset(recorded.numbers[r._id] for r in results)
 
 
 def compiled(step):
-    """The function that a Fused stands for."""
+    """Compiles the function of a `Fused`."""
     writer = SourceWriter()
     step.write(writer, "fused")
     return writer.define("fused", "fused")
 
 
 def replay(steps, known):
-    """The arrays of all values after `steps`, run as the source says; `known` are the inputs."""
+    """Runs `steps` on the arrays `known`. Returns the arrays of all values."""
     values = dict(known)
     for step in steps:
         arrays = [values[v] for v in step.inputs]
@@ -76,9 +76,9 @@ def replay(steps, known):
     return values
 
 
-def inputs_of(listing):
-    made = {y for call in listing.calls for y in call.outputs}
-    return {v: a for v, a in enumerate(listing.arrays) if v not in made}
+def inputs_of(recorded):
+    computed = {y for call in recorded.calls for y in call.outputs}
+    return {v: a for v, a in enumerate(recorded.arrays) if v not in computed}
 
 
 def assert_same(actual, expected):
@@ -93,20 +93,20 @@ def assert_same(actual, expected):
 
 
 def assert_fuses(step, *tensors, into=1):
-    """That `step` gives the same when fused into so many pieces; they are returned."""
-    listing, kept = listing_of(step, *tensors)
-    steps = fuse(listing.calls, listing.specs, kept)
-    values = replay(steps, inputs_of(listing))
+    """Asserts that fusing `step` into `into` groups gives the same results. Returns the groups."""
+    recorded, kept = record(step, *tensors)
+    steps = fuse(recorded.calls, recorded.specs, kept)
+    values = replay(steps, inputs_of(recorded))
 
     for v in kept:
-        assert_same(values[v], listing.arrays[v])
-    pieces = [piece for piece in steps if isinstance(piece, Fused)]
-    assert len(pieces) == into
-    return pieces
+        assert_same(values[v], recorded.arrays[v])
+    groups = [group for group in steps if isinstance(group, Fused)]
+    assert len(groups) == into
+    return groups
 
 
-def names(piece):
-    return [call.primitive.name for call in piece.calls]
+def names(group):
+    return [call.primitive.name for call in group.calls]
 
 
 def numbers(*shape, dtype=np.float32, seed=0):
@@ -114,10 +114,10 @@ def numbers(*shape, dtype=np.float32, seed=0):
     return tf.constant(generator.uniform(-2.0, 2.0, shape).astype(dtype))
 
 
-# What is fused
+# Which calls are fused
 
 
-def test_forward_and_backward_of_a_chain_become_one():
+def test_forward_and_backward_pass_of_a_chain_are_fused():
     x = tf.Variable(numbers(MANY + 3))
 
     def step():
@@ -125,51 +125,51 @@ def test_forward_and_backward_of_a_chain_become_one():
             y = tf.reduce_sum(tf.sin(x) * tf.exp(x) + tf.tanh(x))
         return [y, tape.gradient(y, x)]
 
-    (piece,) = assert_fuses(step)
-    assert {"sin", "tanh_grad", "sum"} < set(names(piece))
-    assert len(piece.inputs) == 2  # the variable, and the one that the gradient starts with
-    assert len(piece.outputs) == 2
+    (group,) = assert_fuses(step)
+    assert {"sin", "tanh_grad", "sum"} < set(names(group))
+    assert len(group.inputs) == 2  # the variable, and the seed of the gradient
+    assert len(group.outputs) == 2
 
 
-def test_small_arrays_are_left_alone():
+def test_small_arrays_are_not_fused():
     x = numbers(MANY - 1)
 
     assert_fuses(lambda x: [tf.exp(tf.sin(x))], x, into=0)
 
 
-def test_a_single_call_is_left_alone():
+def test_a_single_call_is_not_fused():
     assert_fuses(lambda x: [tf.sin(x)], numbers(MANY), into=0)
 
 
-def test_calls_in_between_do_not_disturb():
+def test_unrelated_calls_in_between_do_not_prevent_fusion():
     def step(x, a):
         y = tf.sin(x)
         b = tf.reverse(a, [0])
         y = y * 2.0
         return [y + 1.0, tf.reverse(b, [1])]
 
-    (piece,) = assert_fuses(step, numbers(MANY), numbers(2, 3))
-    assert names(piece) == ["sin", "multiply", "add"]
+    (group,) = assert_fuses(step, numbers(MANY), numbers(2, 3))
+    assert names(group) == ["sin", "multiply", "add"]
 
 
-def test_what_waits_for_others_is_not_fused_with_what_they_wait_for():
+def test_fusion_does_not_create_circular_dependencies():
     def step(x):
         y = tf.sin(x) * 2.0
         return [tf.cos(y) * tf.reverse(y, [0])]
 
-    (piece,) = assert_fuses(step, numbers(MANY))
-    assert names(piece) == ["sin", "multiply", "cos"]
+    (group,) = assert_fuses(step, numbers(MANY))
+    assert names(group) == ["sin", "multiply", "cos"]
 
 
-def test_two_chains_meet():
-    (piece,) = assert_fuses(lambda a, b: [tf.sin(a) + tf.cos(b)], numbers(MANY), numbers(MANY))
-    assert names(piece) == ["sin", "cos", "add"]
+def test_two_chains_are_merged():
+    (group,) = assert_fuses(lambda a, b: [tf.sin(a) + tf.cos(b)], numbers(MANY), numbers(MANY))
+    assert names(group) == ["sin", "cos", "add"]
 
 
-def test_chains_of_which_each_reads_what_was_made_of_the_other_stay_apart():
+def test_chains_with_mutual_dependencies_are_not_merged():
     def step(a, b):
         p, q = tf.exp(tf.sin(a)), tf.cos(b)
-        p = p * tf.reverse(q, [0])  # p's chain waits for q's …
+        p = p * tf.reverse(q, [0])  # p's chain depends on q's
         q = tf.tanh(q) * 2.0
         return [p, q, p + q]
 
@@ -178,28 +178,28 @@ def test_chains_of_which_each_reads_what_was_made_of_the_other_stay_apart():
     assert names(second) == ["sin", "exp", "multiply", "add"]
 
 
-def test_arrays_of_different_shapes_are_fused_apart():
+def test_arrays_of_different_shapes_are_fused_separately():
     def step(a, b):
         return [tf.sin(a) * 2.0, tf.cos(b) * 2.0]
 
     assert_fuses(step, numbers(MANY), numbers(2, MANY), into=2)
 
 
-def test_only_what_is_read_outside_is_written():
+def test_only_values_that_are_read_outside_are_written():
     def step(x):
         y = tf.sin(x)
         z = tf.exp(y)
         return [z * 2.0, tf.reverse(y, [0])]
 
-    (piece,) = assert_fuses(step, numbers(MANY))
-    y, z = piece.calls[0].outputs[0], piece.calls[-1].outputs[0]
-    assert piece.outputs == (y, z)
+    (group,) = assert_fuses(step, numbers(MANY))
+    y, z = group.calls[0].outputs[0], group.calls[-1].outputs[0]
+    assert group.outputs == (y, z)
 
 
-def test_what_nobody_needs_is_left_out():
-    listing, kept = listing_of(lambda x: [tf.sin(x), tf.exp(tf.cos(x)) * 2.0][:1], numbers(MANY))
+def test_unused_calls_are_dropped():
+    recorded, kept = record(lambda x: [tf.sin(x), tf.exp(tf.cos(x)) * 2.0][:1], numbers(MANY))
 
-    assert fuse(listing.calls, listing.specs, kept) == listing.calls[:1]
+    assert fuse(recorded.calls, recorded.specs, kept) == recorded.calls[:1]
 
 
 # Broadcasting
@@ -221,25 +221,25 @@ def test_inputs_are_broadcast(shapes):
         return [tf.sin(a) * b + c]
 
     whole, *smaller = shapes
-    (piece,) = assert_fuses(step, numbers(*whole), *(numbers(*s, seed=1) for s in smaller))
-    assert len(piece.calls) == 3
+    (group,) = assert_fuses(step, numbers(*whole), *(numbers(*s, seed=1) for s in smaller))
+    assert len(group.calls) == 3
 
 
-def test_a_row_too_long_for_a_block_is_left_alone():
+def test_a_row_longer_than_a_block_is_not_fused():
     step = lambda a, b: [(a + b) * 2.0]  # noqa: E731
 
     assert_fuses(step, numbers(2, 2 * MANY), numbers(2 * MANY), into=0)
 
 
-def test_a_broadcast_is_no_array_of_its_own():
+def test_a_broadcast_is_not_materialized():
     def step(x, s):
         return [tf.sin(x) * tf.broadcast_to(s, x.shape)]
 
-    (piece,) = assert_fuses(step, numbers(MANY), numbers())
-    assert names(piece) == ["sin", "multiply"]
+    (group,) = assert_fuses(step, numbers(MANY), numbers())
+    assert names(group) == ["sin", "multiply"]
 
 
-def test_a_broadcast_that_is_read_elsewhere_stays():
+def test_a_broadcast_that_is_a_result_is_kept():
     def step(x, s):
         wide = tf.broadcast_to(s, x.shape)
         return [tf.sin(x) * wide, wide]
@@ -247,7 +247,7 @@ def test_a_broadcast_that_is_read_elsewhere_stays():
     assert_fuses(step, numbers(MANY), numbers())
 
 
-def test_a_function_of_a_broadcast_alone_has_all_its_elements():
+def test_a_function_of_a_broadcast_has_the_full_shape():
     def step(s):
         wide = tf.broadcast_to(s, [MANY])
         return [tf.reduce_sum(tf.nn.elu(wide)), tf.nn.elu(wide) * 2.0]
@@ -255,16 +255,16 @@ def test_a_function_of_a_broadcast_alone_has_all_its_elements():
     assert_fuses(step, numbers(), into=2)
 
 
-def test_constants_with_one_number_all_over_are_not_multiplied_where_it_is_1():
+def test_products_with_constants_of_ones_are_dropped():
     ones, twos = (wrap(np.broadcast_to(np.float32(n), MANY)) for n in (1, 2))
-    listing, kept = listing_of(lambda x: [tf.sin(x) * ones * twos], numbers(MANY))
-    constants = {v: a for v, a in inputs_of(listing).items() if v}
-    (piece,) = fuse(listing.calls, listing.specs, kept, constants=constants)
+    recorded, kept = record(lambda x: [tf.sin(x) * ones * twos], numbers(MANY))
+    constants = {v: a for v, a in inputs_of(recorded).items() if v}
+    (group,) = fuse(recorded.calls, recorded.specs, kept, constants=constants)
 
-    assert names(piece) == ["sin", "multiply"]
-    values = replay([piece], inputs_of(listing))
+    assert names(group) == ["sin", "multiply"]
+    values = replay([group], inputs_of(recorded))
     for v in kept:
-        assert_same(values[v], listing.arrays[v])
+        assert_same(values[v], recorded.arrays[v])
 
 
 # Sums
@@ -272,13 +272,13 @@ def test_constants_with_one_number_all_over_are_not_multiplied_where_it_is_1():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [MANY, MANY + 1, 3 * MANY + 77, 1_000_000])
-def test_sums_are_those_of_numpy_to_the_last_bit(size, dtype):
+def test_sums_are_bit_for_bit_identical_to_numpy(size, dtype):
     def step(x):
         y = tf.exp(x)
         return [tf.reduce_sum(y), tf.reduce_mean(y)]
 
-    (piece,) = assert_fuses(step, numbers(size, dtype=dtype))
-    assert names(piece) == ["exp", "sum", "mean"]
+    (group,) = assert_fuses(step, numbers(size, dtype=dtype))
+    assert names(group) == ["exp", "sum", "mean"]
 
 
 def test_sums_over_several_axes_keep_the_shape():
@@ -286,24 +286,24 @@ def test_sums_over_several_axes_keep_the_shape():
         y = tf.exp(x)
         return [tf.reduce_sum(y, keepdims=True), tf.reduce_mean(y, axis=[1, 0])]
 
-    (piece,) = assert_fuses(step, numbers(64, MANY // 64))
-    assert names(piece) == ["exp", "sum", "mean"]
+    (group,) = assert_fuses(step, numbers(64, MANY // 64))
+    assert names(group) == ["exp", "sum", "mean"]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int32, np.complex64])
-def test_sums_that_numpy_adds_up_otherwise_are_left_to_it(dtype):
-    (piece,) = assert_fuses(lambda x: [tf.reduce_sum(x * x + x)], numbers(MANY, dtype=dtype))
+def test_sums_of_other_dtypes_are_not_fused(dtype):
+    (group,) = assert_fuses(lambda x: [tf.reduce_sum(x * x + x)], numbers(MANY, dtype=dtype))
 
-    assert names(piece) == ["multiply", "add"]
+    assert names(group) == ["multiply", "add"]
 
 
-def test_sums_over_some_axes_are_left_alone():
+def test_sums_over_some_axes_are_not_fused():
     def step(x):
         y = tf.exp(x) * 2.0
         return [tf.reduce_sum(y, axis=0), tf.reduce_sum(y, axis=1)]
 
-    (piece,) = assert_fuses(step, numbers(64, MANY // 64))
-    assert names(piece) == ["exp", "multiply"]
+    (group,) = assert_fuses(step, numbers(64, MANY // 64))
+    assert names(group) == ["exp", "multiply"]
 
 
 # Every elementwise primitive
@@ -311,12 +311,12 @@ def test_sums_over_some_axes_are_left_alone():
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Few elements are many, so that tests of many programs are quick."""
+    """Lowers the thresholds, so that small arrays are fused."""
     monkeypatch.setattr(grouping, "MANY", 100)
     monkeypatch.setattr(grouping, "BLOCK", 200)
     monkeypatch.setattr(fused_module, "BLOCK", 200)
     monkeypatch.setattr(fused_module, "_WORTH_A_THREAD", 2000)
-    monkeypatch.setattr(_sums, "as_product", lambda *_: None)  # as many are added: by pairs
+    monkeypatch.setattr(_sums, "as_product", lambda *_: None)  # pairwise, as for large arrays
 
 
 def elementwise_cases():
@@ -329,7 +329,7 @@ def elementwise_cases():
 
 
 def assert_same_when_fused(calls, arrays, kept, dead=frozenset()):
-    """Runs `calls` one by one and fused; the steps and all values are returned."""
+    """Asserts that fused `calls` give the same results. Returns the steps and all values."""
     expected = replay(calls, arrays)
     specs = [Spec.of(np.asarray(expected[v])) for v in range(len(expected))]
     before = {v: a.copy() for v, a in arrays.items()}
@@ -345,8 +345,8 @@ def assert_same_when_fused(calls, arrays, kept, dead=frozenset()):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("case", list(elementwise_cases()), ids=str)
-def test_every_elementwise_primitive_is_the_same_in_blocks(case):
-    """Its result, read by a second call, and kept itself."""
+def test_every_elementwise_primitive_gives_the_same_result_when_fused(case):
+    """Fuses it with a call that reads its result."""
     for dtype in [None, *(d for d in case.accepted if d in FLOATS)]:
         inputs = [np.resize(x, 1001) for x in case.inputs]
         if dtype is not None:
@@ -387,7 +387,7 @@ WHOLE = ((700,), (24, 30), (6, 9, 13), (1, 700), (700, 1), (2, 3, 4, 31))
 
 @st.composite
 def programs(draw):
-    """Calls over arrays that broadcast to one shape, with sums and turned arrays in between."""
+    """Draws calls on arrays that broadcast to one shape, with sums and reversals in between."""
     whole = draw(st.sampled_from(WHOLE))
     parts = [whole, whole, (), whole[-1:], (*whole[:-1], 1), (1, *whole[1:]), whole[1:]]
     generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -401,30 +401,34 @@ def programs(draw):
         if call is not None:
             calls.append(call)
             values.update(replay([call], {v: values[v] for v in call.inputs}))
-    made = [y for call in calls for y in call.outputs]
-    kept = draw(st.sets(st.sampled_from(made), min_size=1)) if made else set()
+    computed = [y for call in calls for y in call.outputs]
+    kept = draw(st.sets(st.sampled_from(computed), min_size=1)) if computed else set()
     return calls, arrays, kept
 
 
 def draw_array(draw, generator, shape, dtype):
-    """Now and then with zeros, inf and nan, or with its elements in another order in memory."""
+    """Draws an array, possibly with zeros, Inf and NaN, or with another memory layout."""
     x = generator.uniform(-3.0, 3.0, shape)
     if draw(st.booleans()):
-        odd = generator.choice([0.0, np.inf, -np.inf, np.nan, 1.0], shape)
-        x = np.where(generator.random(shape) < 0.05, odd, x) if np.dtype(dtype).kind == "f" else x
+        special = generator.choice([0.0, np.inf, -np.inf, np.nan, 1.0], shape)
+        x = (
+            np.where(generator.random(shape) < 0.05, special, x)
+            if np.dtype(dtype).kind == "f"
+            else x
+        )
     x = np.asarray(x > 0 if dtype == "bool" else x, dtype)
-    form = draw(st.sampled_from(["plain", "turned", "every other", "stretched"]))
-    if form == "turned":
+    layout = draw(st.sampled_from(["contiguous", "transposed", "strided", "broadcast"]))
+    if layout == "transposed":
         return x.T.copy().T
-    if form == "every other" and x.ndim:
+    if layout == "strided" and x.ndim:
         return np.repeat(x, 2, axis=-1)[..., ::2]
-    if form == "stretched" and x.ndim:
+    if layout == "broadcast" and x.ndim:
         return np.broadcast_to(x[:1], x.shape)
     return x
 
 
 def draw_call(draw, values, whole):
-    """One more call on `values`, or `None` if there is none of the kind that was drawn."""
+    """Draws a call on `values`, or `None` if the drawn kind does not apply."""
     kind = draw(st.sampled_from(["elementwise"] * 6 + ["cast", "select", "mask", "other"]))
     x = draw(st.sampled_from(sorted(values)))
     dtype, shape, y = values[x].dtype, values[x].shape, (len(values),)
@@ -466,7 +470,7 @@ def draw_other(draw, x, shape, dtype, whole, y):
 @pytest.mark.usefixtures("small_blocks")
 @settings(max_examples=150, deadline=None)
 @given(programs())
-def test_random_programs_give_the_same_fused(program):
+def test_random_programs_give_the_same_results_when_fused(program):
     calls, arrays, kept = program
     steps, actual = assert_same_when_fused(calls, arrays, kept)
 
@@ -475,37 +479,37 @@ def test_random_programs_give_the_same_fused(program):
         if isinstance(step, Fused):
             for y in step.outputs:
                 assert not any(np.shares_memory(actual[y], a) for a in arrays.values())
-    assert_same_when_fused(calls, arrays, kept, dead=fresh(calls))
+    assert_same_when_fused(calls, arrays, kept, dead=without_views(calls))
 
 
-def fresh(calls):
-    """The values with an array of their own, into which no other looks."""
-    makers = {call.outputs[0]: call.primitive.name for call in calls}
+def without_views(calls):
+    """Returns the values that are not views, and that have no views."""
+    producers = {call.outputs[0]: call.primitive.name for call in calls}
     views = ("reverse", "broadcast_to", "identity", "stop_gradient")
-    seen = {v for call in calls if call.primitive.name in views for v in call.inputs}
-    return frozenset(v for v, name in makers.items() if name not in views and v not in seen)
+    viewed = {v for call in calls if call.primitive.name in views for v in call.inputs}
+    return frozenset(v for v, name in producers.items() if name not in views and v not in viewed)
 
 
 # Memory, threads, errors
 
 
-def dead_of(listing, kept):
-    return frozenset(range(len(listing.arrays))) - kept
+def dead_of(recorded, kept):
+    return frozenset(range(len(recorded.arrays))) - kept
 
 
-def test_the_memory_of_dead_inputs_is_written_over():
-    listing, kept = listing_of(lambda x: [tf.exp(x) * 2.0 + x], numbers(MANY))
+def test_the_memory_of_dead_inputs_is_reused():
+    recorded, kept = record(lambda x: [tf.exp(x) * 2.0 + x], numbers(MANY))
     (y,) = kept
-    (piece,) = fuse(listing.calls, listing.specs, kept, dead=frozenset({0}))
-    x = listing.arrays[0].copy()
+    (group,) = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
+    x = recorded.arrays[0].copy()
 
-    (result,) = compiled(piece)(x, np.float32(2))
+    (result,) = compiled(group)(x, np.float32(2))
 
     assert result is x
-    assert_same(result, listing.arrays[y])
+    assert_same(result, recorded.arrays[y])
 
 
-def test_constants_that_begin_with_one_or_zero_are_not_left_out():
+def test_products_with_constants_that_start_with_1_or_0_are_kept():
     x, factor, offset = numbers(MANY, dtype=np.float64), np.arange(1.0, MANY + 1), np.arange(MANY)
     f = tf.function(lambda x: tf.exp(tf.sin(x)) * factor + offset.astype(float))
 
@@ -515,49 +519,49 @@ def test_constants_that_begin_with_one_or_zero_are_not_left_out():
     np.testing.assert_allclose(y, np.exp(np.sin(x)) * factor + offset, rtol=1e-12)
 
 
-def test_memory_is_not_written_over_while_it_is_still_read():
+def test_memory_is_not_reused_while_it_is_still_read():
     def step(x):
         y = tf.sin(x)
         return [y * 2.0, y + x]
 
-    listing, kept = listing_of(step, numbers(MANY))
-    steps = fuse(listing.calls, listing.specs, kept, dead=frozenset({0}))
-    known = {v: a.copy() for v, a in inputs_of(listing).items()}
+    recorded, kept = record(step, numbers(MANY))
+    steps = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
+    known = {v: a.copy() for v, a in inputs_of(recorded).items()}
     values = replay(steps, known)
 
     for v in kept:
-        assert_same(values[v], listing.arrays[v])
-    assert sum(values[v] is known[0] for v in kept) == 1  # the last one took it
+        assert_same(values[v], recorded.arrays[v])
+    assert sum(values[v] is known[0] for v in kept) == 1  # reused for the last one
 
 
-def test_memory_that_a_later_call_reads_is_not_written_over():
+def test_memory_that_a_later_call_reads_is_not_reused():
     def step(x):
         return [tf.exp(x) * 2.0, tf.reverse(x, [0])]
 
-    listing, kept = listing_of(step, numbers(MANY))
-    steps = fuse(listing.calls, listing.specs, kept, dead=frozenset({0}))
-    values = replay(steps, {v: a.copy() for v, a in inputs_of(listing).items()})
+    recorded, kept = record(step, numbers(MANY))
+    steps = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
+    values = replay(steps, {v: a.copy() for v, a in inputs_of(recorded).items()})
 
     for v in kept:
-        assert_same(values[v], listing.arrays[v])
+        assert_same(values[v], recorded.arrays[v])
 
 
-@pytest.mark.parametrize("form", ["turned", "read-only"])
-def test_memory_of_another_form_is_not_written_over(form):
-    listing, kept = listing_of(lambda x: [tf.exp(x) * 2.0], numbers(64, MANY // 64))
+@pytest.mark.parametrize("layout", ["transposed", "read-only"])
+def test_transposed_and_read_only_memory_is_not_reused(layout):
+    recorded, kept = record(lambda x: [tf.exp(x) * 2.0], numbers(64, MANY // 64))
     (y,) = kept
-    (piece,) = fuse(listing.calls, listing.specs, kept, dead=frozenset({0}))
-    x = listing.arrays[0].T.copy().T if form == "turned" else listing.arrays[0].copy()
-    x.flags.writeable = form != "read-only"
+    (group,) = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
+    x = recorded.arrays[0].T.copy().T if layout == "transposed" else recorded.arrays[0].copy()
+    x.flags.writeable = layout != "read-only"
 
-    (result,) = compiled(piece)(x, np.float32(2))
+    (result,) = compiled(group)(x, np.float32(2))
 
     assert not np.shares_memory(result, x)
-    assert_same(result, listing.arrays[y])
+    assert_same(result, recorded.arrays[y])
 
 
 @pytest.mark.parametrize("limit", [1, 2])
-def test_any_number_of_threads_gives_the_same(monkeypatch, limit):
+def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, limit):
     monkeypatch.setattr(blocks, "limit", limit)
 
     assert_fuses(
@@ -565,14 +569,14 @@ def test_any_number_of_threads_gives_the_same(monkeypatch, limit):
     )
 
 
-def test_several_threads_at_once():
-    listing, kept = listing_of(lambda x: [tf.exp(tf.sin(x)) + x], numbers(1 << 20))
-    (piece,) = fuse(listing.calls, listing.specs, kept)
+def test_several_threads_can_run_a_group_at_once():
+    recorded, kept = record(lambda x: [tf.exp(tf.sin(x)) + x], numbers(1 << 20))
+    (group,) = fuse(recorded.calls, recorded.specs, kept)
     (y,) = kept
-    run, results = compiled(piece), []
+    run, results = compiled(group), []
 
     def work():
-        results.extend(run(listing.arrays[0]))
+        results.extend(run(recorded.arrays[0]))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -582,19 +586,19 @@ def test_several_threads_at_once():
 
     assert len(results) == 4
     for result in results:
-        assert_same(result, listing.arrays[y])
+        assert_same(result, recorded.arrays[y])
 
 
-@pytest.mark.parametrize("place", [0, MANY // 2, 8 * MANY - 1])
-def test_an_error_in_a_block_is_raised(place):
+@pytest.mark.parametrize("index", [0, MANY // 2, 8 * MANY - 1])
+def test_an_error_in_a_block_is_raised(index):
     a = tf.constant(np.arange(1, 8 * MANY + 1, dtype=np.int32))
-    listing, kept = listing_of(lambda a, b: [tf.abs(a // b) + a], a, a)
-    (piece,) = fuse(listing.calls, listing.specs, kept)
-    b = listing.arrays[0].copy()
-    b[place] = 0
+    recorded, kept = record(lambda a, b: [tf.abs(a // b) + a], a, a)
+    (group,) = fuse(recorded.calls, recorded.specs, kept)
+    b = recorded.arrays[0].copy()
+    b[index] = 0
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
-        compiled(piece)(b)
+        compiled(group)(b)
 
 
 SOURCE = """\
@@ -619,33 +623,33 @@ def fused_0(v0, v1):
             x5 = np.tanh(x4, out=r0)
             np.subtract(x5, x0, out=x6)
 
-    shared(work, shorter_halves(2048, 512), helpers())
+    run_shared(work, tapered_halves(2048, 512), extra_threads())
     return (v3, v6,)
 """
 
 
-def test_the_source_reads_well():
+def test_the_generated_source():
     def step(x, row):
         y = tf.nn.relu(x + row)
         return [y, tf.tanh(y * y) - x]
 
-    (piece,) = assert_fuses(step, numbers(2048, 64), numbers(64))
+    (group,) = assert_fuses(step, numbers(2048, 64), numbers(64))
     writer = SourceWriter()
-    piece.write(writer, "fused_0")
+    group.write(writer, "fused_0")
     assert writer.source == SOURCE
-    assert repr(piece) == "<fused on (2048, 64): add, relu, multiply, tanh, subtract>"
+    assert repr(group) == "<fused on (2048, 64): add, relu, multiply, tanh, subtract>"
 
 
-def test_a_part_between_guards_looks_at_its_own_constants_only(monkeypatch):
+def test_a_segment_between_guards_checks_only_its_own_constants(monkeypatch):
     monkeypatch.setattr(grouping, "MANY", 2)
-    looked_at = []
+    checked = []
     is_uniform = grouping._is_uniform
-    monkeypatch.setattr(grouping, "_is_uniform", lambda x: looked_at.append(x) or is_uniform(x))
-    parts = 30
+    monkeypatch.setattr(grouping, "_is_uniform", lambda x: checked.append(x) or is_uniform(x))
+    segments = 30
 
     @tf.function
     def f(x):
-        for i in range(parts):
+        for i in range(segments):
             x = tf.sin(x * tf.constant(i + 2.0)) + x
             if tf.reduce_sum(x) > 1e9:
                 return -x
@@ -653,10 +657,10 @@ def test_a_part_between_guards_looks_at_its_own_constants_only(monkeypatch):
 
     x = tf.constant([1.0, 2.0])
     np.testing.assert_array_equal(f(x), f(x))
-    assert 0 < len(looked_at) <= 2 * parts
+    assert 0 < len(checked) <= 2 * segments
 
 
-def test_fused_booleans_leave_python_its_bool(monkeypatch):
+def test_the_generated_source_does_not_shadow_bool(monkeypatch):
     monkeypatch.setattr(grouping, "MANY", 2)
 
     @tf.function

@@ -1,4 +1,4 @@
-"""Calls on large arrays wait until somebody looks: nobody can tell but by a clock."""
+"""Lazy evaluation of calls on large arrays: it changes speed, but no results."""
 
 import copy
 import functools
@@ -14,33 +14,39 @@ import retrograde as tf
 from retrograde.core import lazy
 from retrograde.core.tensor import Tensor
 from retrograde.fusion import deferred_calls, lazy_calls
-from tests.fusion.lazy_evaluation import assert_same, at_once, few_are_many, numbers, waits
+from tests.fusion.lazy_evaluation import (
+    assert_same,
+    eagerly,
+    is_deferred,
+    lazy_small_arrays,
+    numbers,
+)
 from tests.threads import together
 
 
 @pytest.fixture(autouse=True)
-def soon():
-    with few_are_many():
+def lazy_evaluation():
+    with lazy_small_arrays():
         yield
 
 
-def results_asked_for(monkeypatch):
-    """A list to which each time that something is computed adds how many results were asked for."""
-    asked = []
-    computed = lazy_calls._computed
+def count_computed_results(monkeypatch):
+    """Returns a list, to which each evaluation of a group appends its number of results."""
+    counts = []
+    run_group = lazy_calls._run_group
 
-    def noted(group, numbers):
-        asked.append(len(numbers))
-        return computed(group, numbers)
+    def counting(group, numbers):
+        counts.append(len(numbers))
+        return run_group(group, numbers)
 
-    monkeypatch.setattr(lazy_calls, "_computed", noted)
-    return asked
-
-
-# What is known at once
+    monkeypatch.setattr(lazy_calls, "_run_group", counting)
+    return counts
 
 
-def test_shape_and_dtype_are_known_without_a_look():
+# Metadata and reads
+
+
+def test_shape_and_dtype_are_known_without_evaluation():
     y = tf.sin(tf.constant(numbers(3, 4)))
 
     assert (y.shape, y.dtype, y.ndim, len(y)) == ([3, 4], tf.float32, 2, 3)
@@ -48,11 +54,11 @@ def test_shape_and_dtype_are_known_without_a_look():
     assert isinstance(y, tf.Tensor)
     assert tf.is_tensor(y)
     assert tf.convert_to_tensor(y) is y
-    assert waits(y)
+    assert is_deferred(y)
 
 
 @pytest.mark.parametrize(
-    "look",
+    "read",
     [
         lambda y: y.numpy(),
         lambda y: np.asarray(y),
@@ -70,10 +76,10 @@ def test_shape_and_dtype_are_known_without_a_look():
         lambda y: bool(tf.reduce_all(y > 0)),
     ],
 )
-def test_a_look_computes_it_once_and_for_all(look):
+def test_reading_a_deferred_tensor_makes_it_an_ordinary_tensor(read):
     y = tf.sin(tf.constant(numbers(4)))
 
-    look(y)
+    read(y)
 
     assert type(y) is Tensor
     np.testing.assert_array_equal(y, np.sin(numbers(4)))
@@ -94,7 +100,7 @@ def test_copies_and_pickles_are_ordinary_tensors():
         ("two", TypeError),
     ],
 )
-def test_errors_do_not_wait(other, error):
+def test_errors_are_raised_immediately(other, error):
     y = tf.sin(tf.constant(numbers(4)))
 
     with pytest.raises(error):
@@ -102,21 +108,21 @@ def test_errors_do_not_wait(other, error):
     np.testing.assert_array_equal(y * 2.0, np.sin(numbers(4)) * 2)
 
 
-def test_looks_at_other_results_leave_nothing_behind():
+def test_reading_one_result_computes_the_whole_group():
     x = tf.constant(numbers(4))
     s, e = tf.sin(x), tf.exp(x)
     p = s * e
 
     p.numpy()
 
-    assert not (waits(s) or waits(e) or waits(p))  # all that can be looked at, at once
+    assert not (is_deferred(s) or is_deferred(e) or is_deferred(p))  # all referenced results
     assert not lazy.waiting
 
 
 # Variables
 
 
-def test_a_variable_that_changes_does_not_change_what_waits():
+def test_assigning_to_a_variable_does_not_change_deferred_results():
     v = tf.Variable(numbers(4))
     before = v.numpy()
     first = tf.sin(v)
@@ -131,7 +137,7 @@ def test_a_variable_that_changes_does_not_change_what_waits():
     np.testing.assert_array_equal(first, np.sin(before))
 
 
-def test_a_variable_is_updated_in_place_by_what_waited():
+def test_a_variable_is_updated_in_place_by_a_deferred_value():
     v = tf.Variable(numbers(4))
     before, array = v.numpy(), v._array.ctypes.data
 
@@ -145,21 +151,21 @@ def test_a_variable_is_updated_in_place_by_what_waited():
 
 
 @pytest.fixture
-def no_collector():
+def no_garbage_collection():
     gc.disable()
     yield
     gc.enable()
 
 
 def doubled_sine():
-    """A tensor that waits, and a reference to the array that nobody else holds for it."""
+    """A tensor that is_deferred, and a reference to the array that nobody else holds for it."""
     x = tf.constant(numbers(4))
     return tf.sin(x) * 2.0, weakref.ref(x._array)
 
 
-@pytest.mark.usefixtures("no_collector")
-def test_what_nobody_looks_at_is_never_computed(monkeypatch):
-    monkeypatch.setattr(lazy_calls, "_computed", None)
+@pytest.mark.usefixtures("no_garbage_collection")
+def test_a_result_that_is_never_read_is_never_computed(monkeypatch):
+    monkeypatch.setattr(lazy_calls, "_run_group", None)
     y, array = doubled_sine()
     assert array() is not None
 
@@ -169,18 +175,18 @@ def test_what_nobody_looks_at_is_never_computed(monkeypatch):
     assert not lazy.waiting
 
 
-def test_what_is_dropped_on_the_way_is_not_written(monkeypatch):
-    asked = results_asked_for(monkeypatch)
+def test_intermediate_values_are_not_written(monkeypatch):
+    counts = count_computed_results(monkeypatch)
     x = tf.constant(numbers(4))
     kept = tf.exp(x)
     y = tf.sin(x) * kept + tf.tanh(x)
     y.numpy()
 
-    assert asked == [2]
+    assert counts == [2]
 
 
-@pytest.mark.usefixtures("no_collector")
-def test_inputs_are_let_go_when_it_is_computed():
+@pytest.mark.usefixtures("no_garbage_collection")
+def test_inputs_are_freed_by_the_evaluation():
     y, array = doubled_sine()
 
     y.numpy()
@@ -188,19 +194,21 @@ def test_inputs_are_let_go_when_it_is_computed():
     assert array() is None
 
 
-def test_a_long_chain_is_computed_now_and_then():
+def test_a_long_chain_is_computed_in_groups_of_limited_size():
     x = y = tf.constant(numbers(4))
     expected = x.numpy()
-    for _ in range(3 * deferred_calls.MOST):
+    for _ in range(3 * deferred_calls.MAX_CALLS):
         y = tf.sin(y) + x
-        assert len(y._spec.group.calls) <= deferred_calls.MOST
+        assert len(y._spec.group.calls) <= deferred_calls.MAX_CALLS
         expected = np.sin(expected) + x.numpy()
 
     np.testing.assert_array_equal(y, expected)
 
 
-@pytest.mark.parametrize("length", range(deferred_calls.MOST - 2, deferred_calls.MOST + 2))
-def test_a_sum_for_which_there_is_no_room_is_computed_at_once(length):
+@pytest.mark.parametrize(
+    "length", range(deferred_calls.MAX_CALLS - 2, deferred_calls.MAX_CALLS + 2)
+)
+def test_a_sum_that_does_not_fit_in_the_group_is_computed_immediately(length):
     x = numbers(2000)
 
     def chain():
@@ -210,12 +218,12 @@ def test_a_sum_for_which_there_is_no_room_is_computed_at_once(length):
         s = tf.reduce_sum(y)
         return s, tf.cos(y) + s
 
-    expected = at_once(chain)
-    for _ in range(3):  # what is met again becomes a program
+    expected = eagerly(chain)
+    for _ in range(3):  # repeated calls are fused
         assert_same(chain(), expected)
 
 
-def test_no_more_than_a_few_arrays_are_held():
+def test_a_group_keeps_only_a_few_arrays_alive():
     y = tf.sin(tf.constant(numbers(4)))
     arrays = []
     for seed in range(30):
@@ -225,14 +233,14 @@ def test_no_more_than_a_few_arrays_are_held():
         del x
         assert sum(array() is not None for array in arrays) <= 10
 
-    assert waits(y)
+    assert is_deferred(y)
     total = np.float32(0) + np.sin(numbers(4))
     for seed in range(30):
         total = total + numbers(4, seed=seed)
     np.testing.assert_array_equal(y, total)
 
 
-def test_fewer_arrays_are_held_the_larger_they_are(monkeypatch):
+def test_a_group_keeps_fewer_large_arrays_alive(monkeypatch):
     monkeypatch.setattr(deferred_calls, "_BYTES", 1)
     y = tf.sin(tf.constant(numbers(4)))
     for seed in range(5):
@@ -241,24 +249,24 @@ def test_fewer_arrays_are_held_the_larger_they_are(monkeypatch):
         assert len(held) <= 3
 
 
-def test_arrays_of_another_shape_wait_by_themselves():
+def test_arrays_of_another_shape_start_a_new_group():
     first = tf.sin(tf.constant(numbers(4)))
     second = tf.sin(tf.constant(numbers(5)))
 
-    assert not waits(first)
-    assert waits(second)
+    assert not is_deferred(first)
+    assert is_deferred(second)
 
 
-def test_a_failure_leaves_all_as_it_was(monkeypatch):
+def test_results_stay_deferred_after_a_failure(monkeypatch):
     def fails(*_):
         raise MemoryError
 
-    y = tf.sin(tf.constant(numbers(4, 1, 7))) * 2.0  # a shape that is met for the first time
+    y = tf.sin(tf.constant(numbers(4, 1, 7))) * 2.0  # a shape that no other test uses
     with monkeypatch.context() as patch:
         patch.setattr(lazy_calls, "evaluate", fails)
         with pytest.raises(tf.errors.ResourceExhaustedError):
             y.numpy()
-        assert waits(y)
+        assert is_deferred(y)
 
     np.testing.assert_array_equal(y, np.sin(numbers(4, 1, 7)) * 2)
 
@@ -266,20 +274,20 @@ def test_a_failure_leaves_all_as_it_was(monkeypatch):
 # Threads
 
 
-def test_other_threads_may_look():
+def test_other_threads_can_read():
     y = tf.sin(tf.constant(numbers(10_000))) * 2.0
     found = [None] * 8
 
-    def look(i):
+    def read(i):
         found[i] = y.numpy()
 
-    together(*[functools.partial(look, i) for i in range(8)])
+    together(*[functools.partial(read, i) for i in range(8)])
 
     for array in found:
         np.testing.assert_array_equal(array, np.sin(numbers(10_000)) * 2)
 
 
-def test_threads_that_read_each_others_results_do_not_wait_for_each_other():
+def test_threads_that_read_each_others_results_do_not_deadlock():
     x = tf.constant(numbers(100))
     results = {0: tf.sin(x), 1: tf.sin(x)}
     barrier = threading.Barrier(2)
@@ -316,14 +324,14 @@ def test_gradients_are_computed_together_with_the_loss(monkeypatch):
             y = tf.reduce_sum(tf.sin(x) * tf.exp(x) + tf.tanh(x))
         return [y, tape.gradient(y, x)]
 
-    expected = at_once(step)
-    asked = results_asked_for(monkeypatch)
+    expected = eagerly(step)
+    counts = count_computed_results(monkeypatch)
     for _ in range(3):
         assert_same(step(), expected)
-    assert asked == [2] * 3  # one pass, that writes nothing but the loss and the gradient
+    assert counts == [2] * 3  # one pass, which writes only the loss and the gradient
 
 
-def test_gradients_by_numbers_that_are_broadcast():
+def test_gradients_with_respect_to_broadcast_scalars():
     x = tf.constant(numbers(2000))
     y = tf.constant(numbers(2000, seed=1))
     a, b = tf.Variable(1.5), tf.Variable(0.5)
@@ -333,12 +341,12 @@ def test_gradients_by_numbers_that_are_broadcast():
             loss = tf.reduce_mean(tf.square(curve(x, a, b) - y))
         return [loss, *tape.gradient(loss, [a, b])]
 
-    expected = at_once(step)
+    expected = eagerly(step)
     for _ in range(3):
         assert_same(step(), expected)
 
 
-def test_a_tape_is_spent_as_ever():
+def test_a_tape_can_be_used_only_once():
     x = tf.Variable(numbers(50))
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.sin(x))
@@ -348,7 +356,7 @@ def test_a_tape_is_spent_as_ever():
         tape.gradient(y, x)
 
 
-def test_a_persistent_tape_gives_gradients_again():
+def test_a_persistent_tape_computes_several_gradients():
     x = tf.Variable(numbers(50))
 
     def steps():
@@ -357,10 +365,10 @@ def test_a_persistent_tape_gives_gradients_again():
             y = tf.reduce_sum(s * s)
         return [tape.gradient(y, x), tape.gradient(y, s), tape.gradient(s, x)]
 
-    assert_same(steps(), at_once(steps))
+    assert_same(steps(), eagerly(steps))
 
 
-def test_what_the_program_holds_can_be_looked_at_after_the_gradient():
+def test_intermediate_values_can_be_read_after_the_gradient():
     x = tf.Variable(numbers(50))
 
     def step():
@@ -369,12 +377,12 @@ def test_what_the_program_holds_can_be_looked_at_after_the_gradient():
             y = tf.reduce_sum(tf.exp(s) * s)
         return [tape.gradient(y, x), s, s + 1.0, y]
 
-    expected = at_once(step)
+    expected = eagerly(step)
     for _ in range(3):
         assert_same(step(), expected)
 
 
-def test_sources_that_are_not_connected():
+def test_unconnected_sources():
     x, other = tf.Variable(numbers(50)), tf.Variable(numbers(50))
 
     with tf.GradientTape() as tape:
@@ -397,13 +405,13 @@ def test_second_derivatives():
             z = tf.reduce_sum(g * g)
         return [g, outer.gradient(z, x)]
 
-    expected = at_once(second)
+    expected = eagerly(second)
     for _ in range(3):
         assert_same(second(), expected)
 
 
 @pytest.mark.parametrize("f", [lambda x: tf.sqrt(x - 1.0), lambda x: tf.exp(x * 1000.0)])
-def test_the_call_that_spoilt_a_gradient_is_found(f):
+def test_autopsy_finds_the_operation_that_produced_nan(f):
     x = tf.Variable(np.ones(50, np.float32))
 
     def autopsy():
@@ -413,37 +421,37 @@ def test_the_call_that_spoilt_a_gradient_is_found(f):
         assert not np.isfinite(gradient).any()
         return tape.autopsy()
 
-    found, expected = autopsy(), at_once(autopsy)
-    assert (found.primitive, found.direction, found.kind) == (
+    found, expected = autopsy(), eagerly(autopsy)
+    assert (found.primitive, found.direction, found.cause) == (
         expected.primitive,
         expected.direction,
-        expected.kind,
+        expected.cause,
     )
     assert expected.primitive is not None
 
 
-def test_tapes_that_keep_all_values_make_nothing_wait():
+def test_tapes_that_keep_all_values_disable_lazy_evaluation():
     x = tf.constant(numbers(50))
 
     for options in ({"lines": True}, {"memory_limit": "1GB"}):
         with tf.GradientTape(**options) as tape:
             tape.watch(x)
-            assert not waits(tf.sin(x))
+            assert not is_deferred(tf.sin(x))
 
 
-def test_nothing_waits_while_others_listen():
+def test_accumulators_and_functions_disable_lazy_evaluation():
     x = tf.constant(numbers(50))
 
     with tf.autodiff.ForwardAccumulator(x, tf.ones(50)) as forward:
         y = tf.sin(x)
-        assert not waits(y)
+        assert not is_deferred(y)
     np.testing.assert_array_equal(forward.jvp(y), np.cos(numbers(50)))
     y = tf.function(lambda x: tf.sin(x) * 2.0)(x)
-    assert not waits(y)
+    assert not is_deferred(y)
     np.testing.assert_array_equal(y, np.sin(numbers(50)) * 2)
 
 
-def test_functions_and_datasets_take_what_waits():
+def test_functions_and_datasets_accept_deferred_tensors():
     x = tf.constant(numbers(50))
     double = tf.function(lambda x: x * 2.0)
     expected = np.sin(numbers(50))

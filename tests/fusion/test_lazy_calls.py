@@ -1,4 +1,4 @@
-"""Calls that waited run together: the numbers are those of the single calls."""
+"""Fused evaluation of deferred calls gives the results of the single calls."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,16 @@ from hypothesis import strategies as st
 import retrograde as tf
 from retrograde.core import apply
 from retrograde.fusion import lazy_calls
-from tests.fusion.lazy_evaluation import assert_same, at_once, few_are_many, numbers, waits
+from tests.fusion.lazy_evaluation import (
+    assert_same,
+    eagerly,
+    is_deferred,
+    lazy_small_arrays,
+    numbers,
+)
 from tests.fusion.test_output_arguments import ELEMENTWISE, inputs_of
 
-WAITING = [
+LAZY = [
     case
     for case in ELEMENTWISE
     if case.primitive.defer is not None and all(x.dtype.kind == "f" for x in case.inputs)
@@ -19,84 +25,84 @@ WAITING = [
 
 
 @pytest.fixture
-def soon():
-    with few_are_many():
+def lazy_evaluation():
+    with lazy_small_arrays():
         yield
 
 
-def test_a_chain_on_a_million_numbers_waits():
+def test_a_chain_on_a_million_elements_is_deferred():
     x = tf.constant(numbers(1_000_000))
 
     def chain():
         return tf.sin(x) * tf.exp(x) + 1.0
 
-    assert waits(chain())
-    assert_same(chain(), at_once(chain))
-    assert_same(chain(), at_once(chain))  # now by a program, as it was met before
+    assert is_deferred(chain())
+    assert_same(chain(), eagerly(chain))
+    assert_same(chain(), eagerly(chain))  # fused, since the calls were seen before
 
 
-def test_small_arrays_and_plain_arithmetic_on_medium_ones_do_not_wait():
+def test_small_arrays_and_cheap_calls_on_medium_ones_are_not_deferred():
     x = tf.constant(numbers(lazy_calls.LEAST))
 
-    assert not waits(tf.sin(tf.constant(numbers(1000))))
-    assert not waits(x + x)
-    assert waits(tf.sin(x) + x)
+    assert not is_deferred(tf.sin(tf.constant(numbers(1000))))
+    assert not is_deferred(x + x)
+    assert is_deferred(tf.sin(x) + x)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("case", WAITING, ids=lambda case: case.id)
-@pytest.mark.usefixtures("soon")
-def test_each_primitive_gives_the_same_when_it_waited(case, dtype):
+@pytest.mark.parametrize("case", LAZY, ids=lambda case: case.id)
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_each_primitive_gives_the_same_result_when_deferred(case, dtype):
     inputs = [tf.constant(x) for x in inputs_of(case, dtype)]
 
     def chain():
         y = apply.apply(case.primitive, tuple([x * 1.0 for x in inputs]), case.attrs)
         return [y, y * 2.0] if y.dtype == dtype else [y]
 
-    expected = at_once(chain)
+    expected = eagerly(chain)
     for _ in range(3):
         y, *others = chain()
-        assert waits(y) == bool(others)
+        assert is_deferred(y) == bool(others)
         assert_same([y, *others], expected)
 
 
-@pytest.mark.parametrize("total", [tf.reduce_sum, tf.reduce_mean])
+@pytest.mark.parametrize("reduce", [tf.reduce_sum, tf.reduce_mean])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.usefixtures("soon")
-def test_totals_wait_and_are_those_of_numpy(total, keepdims, dtype):
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_full_reductions_are_deferred_and_agree_with_numpy(reduce, keepdims, dtype):
     x = tf.constant(numbers(37, 1003, dtype=dtype))
 
     def f():
-        return total(tf.sin(x) * 3.0, keepdims=keepdims)
+        return reduce(tf.sin(x) * 3.0, keepdims=keepdims)
 
-    assert waits(f())
+    assert is_deferred(f())
     for _ in range(3):
-        assert_same(f(), at_once(f))
+        assert_same(f(), eagerly(f))
 
 
-@pytest.mark.usefixtures("soon")
-def test_a_total_of_a_total_is_computed():
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_a_reduction_of_a_reduction():
     x = tf.constant(numbers(1_000_000))
 
-    def total():
+    def reduced():
         return tf.reduce_sum(tf.reduce_mean(tf.exp(x) * x, axis=-1, keepdims=True))
 
-    for _ in range(3):  # the second time by a program
-        assert_same(total(), at_once(total))
+    for _ in range(3):  # fused from the second time on
+        assert_same(reduced(), eagerly(reduced))
 
 
-def test_sums_over_some_axes_do_not_wait():
+def test_sums_over_some_axes_are_not_deferred():
     x = tf.constant(numbers(5, 7))
 
     y = tf.reduce_sum(tf.sin(x), axis=0)
 
-    assert not waits(y)
-    assert_same(y, at_once(lambda: tf.reduce_sum(tf.sin(x), axis=0)))
+    assert not is_deferred(y)
+    assert_same(y, eagerly(lambda: tf.reduce_sum(tf.sin(x), axis=0)))
 
 
-@pytest.mark.usefixtures("soon")
-def test_what_waits_can_be_divided_by_a_total_of_it():
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_a_deferred_value_can_be_divided_by_its_sum():
     x = tf.constant(numbers(2000))
 
     def f():
@@ -104,7 +110,7 @@ def test_what_waits_can_be_divided_by_a_total_of_it():
         return s / tf.reduce_sum(s)
 
     for _ in range(3):
-        assert_same(f(), at_once(f))
+        assert_same(f(), eagerly(f))
 
 
 @pytest.mark.parametrize(
@@ -119,10 +125,10 @@ def test_what_waits_can_be_divided_by_a_total_of_it():
         tf.broadcast_to(tf.constant(3.0), [3, 4]),
         tf.broadcast_to(tf.constant(numbers(4)), [3, 4]),
     ],
-    ids=["number", "row", "column", "vector", "turned", "ones", "uniform", "repeated"],
+    ids=["scalar", "row", "column", "vector", "transposed", "ones", "uniform", "repeated"],
 )
-@pytest.mark.usefixtures("soon")
-def test_operands_of_other_forms(other):
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_broadcast_and_strided_operands(other):
     x = tf.constant(numbers(3, 4))
 
     def f():
@@ -130,11 +136,11 @@ def test_operands_of_other_forms(other):
         return [s * other, other * s, other - tf.exp(s)]
 
     for _ in range(3):
-        assert_same(f(), at_once(f))
+        assert_same(f(), eagerly(f))
 
 
-@pytest.mark.usefixtures("soon")
-def test_constants_may_be_others_each_time():
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_constants_can_change_between_evaluations():
     x = tf.constant(numbers(50))
 
     for factor in (2.0, 3.0, -1.0, 0.0, 1.0):
@@ -142,8 +148,8 @@ def test_constants_may_be_others_each_time():
         np.testing.assert_array_equal(y, np.sin(x.numpy()) * np.float32(factor) + factor)
 
 
-@pytest.mark.usefixtures("soon")
-def test_attributes_that_are_equal_but_not_the_same_are_told_apart():
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_attributes_0_and_minus_0_are_distinguished():
     x = tf.constant(-numbers(50))
 
     for alpha in (0.0, 0.0, -0.0, -0.0):
@@ -171,17 +177,17 @@ def test_attributes_that_are_equal_but_not_the_same_are_told_apart():
         lambda x: tf.reduce_sum(x),
     ],
 )
-@pytest.mark.usefixtures("soon")
-def test_public_functions_do_not_look(f):
+@pytest.mark.usefixtures("lazy_evaluation")
+def test_public_functions_do_not_read_deferred_values(f):
     x = tf.constant(numbers(3, 4))
 
     y = f(tf.sin(x))
 
-    assert waits(y)
-    np.testing.assert_allclose(y, at_once(lambda: f(tf.sin(x))), rtol=1e-6)
+    assert is_deferred(y)
+    np.testing.assert_allclose(y, eagerly(lambda: f(tf.sin(x))), rtol=1e-6)
 
 
-# Programs at random
+# Random programs
 
 UNARY = [tf.sin, tf.tanh, tf.square, tf.negative, tf.exp, lambda x: tf.sqrt(tf.abs(x) + 0.5)]
 BINARY = [tf.add, tf.subtract, tf.multiply, tf.maximum, lambda x, y: x / (tf.square(y) + 1.0)]
@@ -189,21 +195,21 @@ BINARY = [tf.add, tf.subtract, tf.multiply, tf.maximum, lambda x, y: x / (tf.squ
 
 @st.composite
 def programs(draw):
-    """Lists of calls; each reads values by their places, of which `x`, `w` and `a` are first."""
+    """Draws lists of calls. Each reads values by index; the first ones are `x`, `w` and `a`."""
     calls = []
     for i in range(draw(st.integers(1, 12))):
-        places = st.integers(0, i + 2)
+        indices = st.integers(0, i + 2)
         if draw(st.booleans()):
-            calls.append((draw(st.sampled_from(UNARY)), (draw(places),)))
+            calls.append((draw(st.sampled_from(UNARY)), (draw(indices),)))
         else:
-            calls.append((draw(st.sampled_from(BINARY)), (draw(places), draw(places))))
+            calls.append((draw(st.sampled_from(BINARY)), (draw(indices), draw(indices))))
     return calls, draw(st.sampled_from([tf.reduce_sum, tf.reduce_mean, tf.identity]))
 
 
 @settings(max_examples=150, deadline=None)
 @given(programs(), st.integers(0, 100))
-def test_programs_give_the_same_whether_they_wait_or_not(program, seed):
-    calls, total = program
+def test_random_programs_give_the_same_results_deferred_and_eager(program, seed):
+    calls, reduce = program
     x = tf.Variable(numbers(3, 670, seed=seed))
     w = tf.constant(numbers(3, 670, seed=seed + 1))
     a = tf.Variable(0.75)
@@ -211,12 +217,12 @@ def test_programs_give_the_same_whether_they_wait_or_not(program, seed):
     def step():
         with tf.GradientTape() as tape:
             values = [x, w, a]
-            for f, places in calls:
-                values.append(tf.clip_by_value(f(*[values[i] for i in places]), -3.0, 3.0))
-            y = total(values[-1])
+            for f, indices in calls:
+                values.append(tf.clip_by_value(f(*[values[i] for i in indices]), -3.0, 3.0))
+            y = reduce(values[-1])
         return [y, *tape.gradient(y, [x, a], unconnected_gradients="zero")]
 
-    expected = at_once(step)
-    with few_are_many():
+    expected = eagerly(step)
+    with lazy_small_arrays():
         for _ in range(2):
             assert_same(step(), expected)

@@ -1,4 +1,4 @@
-"""Elementwise kernels that write into an array, and in blocks: the numbers are the same."""
+"""Elementwise kernels with `out`, and in blocks, give the same results."""
 
 import ml_dtypes
 import numpy as np
@@ -12,11 +12,11 @@ from retrograde.fusion.output_arguments import COSTLY, out_argument_of
 from tests.ops.cases import CASES
 
 SIZE = 1003
-ODD = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0)
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0)
 
 
 def elementwise_cases():
-    """One for each primitive and attributes; the values are chosen here."""
+    """Returns one case for each primitive and its attributes."""
     found = {}
     for case in CASES:
         is_elementwise = case.primitive.partials is not None
@@ -27,13 +27,13 @@ def elementwise_cases():
 
 
 ELEMENTWISE = elementwise_cases()
-BY_BLOCKS = [case for case in ELEMENTWISE if case.primitive.on_many is not case.primitive.on_numpy]
-WRITING = [case for case in ELEMENTWISE if case.primitive.writes is not None]
+IN_BLOCKS = [case for case in ELEMENTWISE if case.primitive.on_many is not case.primitive.on_numpy]
+WITH_OUT = [case for case in ELEMENTWISE if case.primitive.writes is not None]
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Few elements are many, and two threads share them on any machine."""
+    """Lowers the thresholds for blocks, which two threads share on any machine."""
     monkeypatch.setattr(blocks, "LARGE", 100)
     monkeypatch.setattr(blocks, "HUGE", 100)
     monkeypatch.setattr(blocks, "BLOCK", 96)
@@ -41,18 +41,18 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "processors", lambda: 2)
 
 
-def with_odd_numbers(x, seed, dtype=None):
-    """`x` over and over; if they are floats, with numbers in between that are special."""
+def with_special_values(x, seed, dtype=None):
+    """Repeats `x` to `SIZE`; floats with special values in between."""
     generator = np.random.default_rng(seed)
     x = np.resize(x, SIZE)
     if x.dtype.kind != "f":
         return x
-    odd = generator.choice(ODD, SIZE)
-    return np.where(generator.random(SIZE) < 0.1, odd, x).astype(dtype or x.dtype)
+    special = generator.choice(SPECIAL, SIZE)
+    return np.where(generator.random(SIZE) < 0.1, special, x).astype(dtype or x.dtype)
 
 
 def inputs_of(case, dtype=None):
-    return [with_odd_numbers(x, seed, dtype) for seed, x in enumerate(case.inputs)]
+    return [with_special_values(x, seed, dtype) for seed, x in enumerate(case.inputs)]
 
 
 def run(f, *inputs, **attrs):
@@ -60,7 +60,7 @@ def run(f, *inputs, **attrs):
 
 
 def bits(x):
-    """The bytes of numbers, all nan being alike."""
+    """Returns the bytes of `x`, with all NaN the same."""
     x = np.ascontiguousarray(x)
     if x.dtype.kind in "fV":
         x = np.where(np.isnan(x), np.array(np.nan, x.dtype), x)
@@ -75,17 +75,17 @@ def assert_same(actual, expected):
 LAYOUTS = {
     "contiguous": lambda xs: xs,
     "several axes": lambda xs: [x.reshape(17, 59) for x in xs],
-    "a first one without axes": lambda xs: [np.broadcast_to(xs[0][3], SIZE), *xs[1:]],
-    "a first one that is 1 all over": lambda xs: [
+    "uniform first": lambda xs: [np.broadcast_to(xs[0][3], SIZE), *xs[1:]],
+    "first all ones": lambda xs: [
         np.broadcast_to(np.ones((), xs[0].dtype), SIZE),
         *xs[1:],
     ],
-    "a first one that is 0 all over": lambda xs: [np.zeros_like(xs[0]), *xs[1:]],
-    "a last one without axes": lambda xs: [*xs[:-1], xs[-1][3]] if xs[1:] else xs,
-    "every other": lambda xs: [np.repeat(x, 2)[::2] for x in xs],
-    "turned": lambda xs: [x.reshape(17, 59).T for x in xs],
-    "a first one that is broadcast": lambda xs: [xs[0][:59], *(x.reshape(17, 59) for x in xs[1:])],
-    "a last one that is broadcast": lambda xs: [
+    "first all zeros": lambda xs: [np.zeros_like(xs[0]), *xs[1:]],
+    "scalar last": lambda xs: [*xs[:-1], xs[-1][3]] if xs[1:] else xs,
+    "strided": lambda xs: [np.repeat(x, 2)[::2] for x in xs],
+    "transposed": lambda xs: [x.reshape(17, 59).T for x in xs],
+    "broadcast first": lambda xs: [xs[0][:59], *(x.reshape(17, 59) for x in xs[1:])],
+    "broadcast last": lambda xs: [
         *(x.reshape(17, 59) for x in xs[:-1]),
         xs[-1].reshape(17, 59)[:, :1],
     ],
@@ -94,8 +94,8 @@ LAYOUTS = {
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", BY_BLOCKS, ids=str)
-def test_in_blocks_all_numbers_are_those_of_the_kernel(case, layout):
+@pytest.mark.parametrize("case", IN_BLOCKS, ids=str)
+def test_blocks_agree_with_the_kernel_for_every_layout(case, layout):
     inputs = LAYOUTS[layout](inputs_of(case))
 
     expected = np.asarray(run(case.primitive.on_numpy, *inputs, **case.attrs))
@@ -105,8 +105,8 @@ def test_in_blocks_all_numbers_are_those_of_the_kernel(case, layout):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
-@pytest.mark.parametrize("case", BY_BLOCKS, ids=str)
-def test_in_blocks_numbers_of_any_precision_are_those_of_the_kernel(case, dtype):
+@pytest.mark.parametrize("case", IN_BLOCKS, ids=str)
+def test_blocks_agree_with_the_kernel_for_every_precision(case, dtype):
     if dtype not in case.accepted:
         return
     inputs = inputs_of(case, dtype)
@@ -117,8 +117,8 @@ def test_in_blocks_numbers_of_any_precision_are_those_of_the_kernel(case, dtype)
 
 
 @pytest.mark.parametrize("broadcast", [False, True])
-@pytest.mark.parametrize("case", WRITING, ids=str)
-def test_what_is_written_is_what_the_kernel_returns(case, broadcast):
+@pytest.mark.parametrize("case", WITH_OUT, ids=str)
+def test_out_receives_the_result_of_the_kernel(case, broadcast):
     inputs = inputs_of(case)
     if broadcast and len(inputs) > 1:
         inputs = [inputs[0][:59], *(x.reshape(17, 59) for x in inputs[1:])]
@@ -134,7 +134,7 @@ def test_what_is_written_is_what_the_kernel_returns(case, broadcast):
     assert_same(out, expected)
     for x, y in zip(inputs, before, strict=True):
         assert_same(x, y)
-    for position in writes.over:
+    for position in writes.may_alias:
         changed = [x.copy() for x in inputs]
         out = changed[position]
         if (out.shape, out.dtype) == (expected.shape, expected.dtype):
@@ -145,31 +145,31 @@ def test_what_is_written_is_what_the_kernel_returns(case, broadcast):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("g", ["one", "zero", "number", "numbers"])
 @pytest.mark.parametrize(
-    "case", [c for c in BY_BLOCKS if c.primitive in COSTLY and any(c.primitive.partials)], ids=str
+    "case", [c for c in IN_BLOCKS if c.primitive in COSTLY and any(c.primitive.partials)], ids=str
 )
-def test_rules_in_blocks_give_what_they_give_on_all_at_once(case, g, monkeypatch):
+def test_rules_in_blocks_agree_with_rules_on_whole_arrays(case, g, monkeypatch):
     inputs = inputs_of(case)
     y = run(case.primitive.on_numpy, *inputs, **case.attrs)
     numbers = {"one": np.ones(()), "zero": np.zeros(()), "number": np.array(-0.3)}
     if g == "numbers":
-        g = with_odd_numbers(np.linspace(-2, 2, 77), 9)
+        g = with_special_values(np.linspace(-2, 2, 77), 9)
     else:
         g = np.broadcast_to(numbers[g], SIZE)
     for rule in filter(None, case.primitive.partials):
-        by_blocks = run(rule, g, y, *inputs, **case.attrs)
+        in_blocks = run(rule, g, y, *inputs, **case.attrs)
         with monkeypatch.context() as patch:
             patch.setattr(blocks, "LARGE", 1 << 20)
             patch.setattr(blocks, "HUGE", 1 << 20)
-            assert_same(by_blocks, run(rule, g, y, *inputs, **case.attrs))
+            assert_same(in_blocks, run(rule, g, y, *inputs, **case.attrs))
 
 
-def test_large_strings_are_joined():
+def test_large_string_arrays_are_concatenated():
     x = tf.constant(np.full(blocks.LARGE, b"a", object))
 
     assert set((x + x).numpy()) == {b"aa"}
 
 
-def test_the_primitives_that_write_are_known():
-    assert {case.primitive.name for case in WRITING} == {
+def test_every_primitive_with_out_has_a_case():
+    assert {case.primitive.name for case in WITH_OUT} == {
         name for name, p in PRIMITIVES.items() if p.writes is not None and p.partials is not None
     }

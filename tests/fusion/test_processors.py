@@ -1,4 +1,4 @@
-"""How many processors a process may use: affinity, and the quotas of control groups."""
+"""The number of available processors, from the affinity and control group quotas."""
 
 import math
 import os
@@ -14,7 +14,7 @@ CASES = {
     "no limit": (V2 | {"sys/fs/cgroup/pod/cpu.max": "max 100000\n"}, math.inf),
     "two processors": (V2 | {"sys/fs/cgroup/pod/task/cpu.max": "200000 100000\n"}, 2),
     "one and a half": (V2 | {"sys/fs/cgroup/pod/cpu.max": "150000 100000\n"}, 2),
-    "the group around": (
+    "parent group": (
         V2
         | {
             "sys/fs/cgroup/pod/task/cpu.max": "800000 100000\n",
@@ -22,7 +22,7 @@ CASES = {
         },
         1,
     ),
-    "the first version": (
+    "cgroup v1": (
         V1
         | {
             "sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us": "400000\n",
@@ -30,7 +30,7 @@ CASES = {
         },
         4,
     ),
-    "the first version without a limit": (
+    "cgroup v1 without a limit": (
         V1
         | {
             "sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us": "-1\n",
@@ -38,7 +38,7 @@ CASES = {
         },
         math.inf,
     ),
-    "nonsense": (V2 | {"sys/fs/cgroup/pod/cpu.max": "a b c\n"}, math.inf),
+    "malformed": (V2 | {"sys/fs/cgroup/pod/cpu.max": "a b c\n"}, math.inf),
 }
 
 
@@ -53,7 +53,7 @@ def test_quotas_of_control_groups(tmp_path, files, expected):
 
 
 @pytest.mark.parametrize(("share", "expected"), [(1, 1), (2, 2), (math.inf, 3)])
-def test_the_smaller_of_affinity_and_quota_counts(monkeypatch, share, expected):
+def test_the_smaller_of_affinity_and_quota_is_used(monkeypatch, share, expected):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
     monkeypatch.setattr(processors, "quota", lambda: share)
 

@@ -1,10 +1,9 @@
-"""Keeps memory warm: arrays of a few megabytes are reused instead of mapped anew.
+"""Makes malloc reuse the memory of arrays of a few megabytes instead of mapping it again.
 
-glibc hands a large block back to the kernel as soon as it is freed, and takes a page fault for
-every 4 KiB of the next one. For arrays that come and go at each step that costs more than the
-arithmetic. So retrograde raises glibc's thresholds when it is imported, for the whole process. Set
-`RETROGRADE_MALLOC=default` in the environment to leave them as they are. On other systems, and
-with other allocators, nothing is done.
+glibc returns a large block to the kernel as soon as it is freed, and the next allocation takes a
+page fault for every 4 KiB. For temporary arrays that costs more than the arithmetic. So retrograde
+raises glibc's thresholds when it is imported, for the whole process. Set the environment variable
+`RETROGRADE_MALLOC=default` to keep the defaults. Other systems and allocators are not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _KEPT_FREE = 512 << 20
 
 
 def keep_memory_warm() -> bool:
-    """Raises the thresholds. Whether it did."""
+    """Raises the thresholds. Returns whether it did."""
     if os.environ.get("RETROGRADE_MALLOC") == "default" or not sys.platform.startswith("linux"):
         return False
     import ctypes

@@ -1,13 +1,13 @@
-"""Matrix products on cores that other processes use as well.
+"""Matrix products that stay fast when other processes use the same cores.
 
-OpenBLAS threads wait for each other at every product. If another process holds a core, a wait lasts
-until the scheduler returns to the thread that was left out. For a product of less than a
-millisecond that is many times its own time. So small products use one BLAS thread. Large stacks of
-them are shared over threads of our own: each takes the next matrices when it gets a core.
+OpenBLAS threads wait for each other at every product. If another process occupies a core, they wait
+until the scheduler runs the preempted thread again. For a product of less than a millisecond, that
+is many times its own time. So small products use one BLAS thread. Large stacks of matrices are
+shared by our own threads: each takes the next matrices when it is scheduled.
 
-Which way a product takes follows from its shape alone, so that neither the number of threads nor
-the load changes a result. The number of BLAS threads is a setting of the process. It is changed for
-the time of a product and then restored, because the program may use NumPy as well.
+The choice depends on shapes only, so neither the number of threads nor the load changes a result.
+The number of BLAS threads is a process-wide setting. It is changed during a product and then
+restored, because the program may use NumPy as well.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def stacked(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _shared_products(a: np.ndarray, b: np.ndarray, each: int) -> np.ndarray | None:
-    """As `stacked`, over threads; `None` if there is too little to share, or not in one place."""
+    """Computes `stacked` with threads; `None` if the stack is too small or not contiguous."""
     if a.size * b.shape[-1] < LARGE:
         return None
     y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))
@@ -60,7 +60,7 @@ def _shared_products(a: np.ndarray, b: np.ndarray, each: int) -> np.ndarray | No
         for i in parts:
             np.matmul(first[i : i + step], second[i : i + step], out=products[i : i + step])
 
-    blocks.shared(work, range(0, len(first), step), blocks.threads() - 1)
+    blocks.run_shared(work, range(0, len(first), step), blocks.threads() - 1)
     return y
 
 
@@ -76,8 +76,8 @@ class _Library(NamedTuple):
 
 @cache
 def _library() -> _Library | None:
-    """Finds the OpenBLAS that NumPy has loaded; `None` if it uses another library."""
-    from threadpoolctl import ThreadpoolController  # looks for it in 10 ms, once
+    """Returns the OpenBLAS that NumPy has loaded; `None` if it uses another library."""
+    from threadpoolctl import ThreadpoolController  # takes 10 ms, once
 
     for library in ThreadpoolController().lib_controllers:
         if library.internal_api == "openblas" and "numpy" in library.filepath:
@@ -92,15 +92,15 @@ def _library() -> _Library | None:
 
 
 class _OneThread:
-    """A context in which BLAS uses one thread. The last one that ends restores the setting.
+    """A context in which BLAS uses one thread. The last thread to leave it restores the setting.
 
-    Contexts go by their threads and do not nest. So one that Control-C ends before its exit runs
-    is forgotten with the next product of that thread.
+    Contexts are tracked by thread and do not nest. So if Control-C prevents an exit, the next
+    product of that thread corrects it.
     """
 
     def __init__(self) -> None:
         self._lock = fork_safe_lock()
-        self._threads: set[int] = set()  # that are in the context
+        self._threads: set[int] = set()  # threads in the context
         self._replaced = 0  # the setting to restore, if there is one
 
     def __enter__(self) -> None:
@@ -122,7 +122,7 @@ class _OneThread:
         with self._lock:
             self._threads.discard(get_ident())
             if self._replaced and not self._threads:
-                if library.get() == 1:  # or the program has set another number meanwhile
+                if library.get() == 1:  # else the program has changed the setting meanwhile
                     library.set(self._replaced)
                 self._replaced = 0
 

@@ -1,4 +1,4 @@
-"""Elementwise work on large arrays: in blocks that stay in cache, over threads."""
+"""Elementwise work on large arrays, in cache-sized blocks and with threads."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
 
-limit = 0  # how many threads may share the work; 0 for as many as there are cores
+limit = 0  # the maximum number of threads; 0 for the number of processors
 
 
 def threads() -> int:
-    """How many threads share the work."""
+    """Returns the number of threads that share the work."""
     return min(limit, processors()) if limit else processors()
 
 
@@ -38,18 +38,18 @@ def run_in_blocks(
     costly: bool = True,
     out: np.ndarray | None = None,
 ) -> Any:
-    """`f(*arrays, **attrs)` for an elementwise `f`, by blocks.
+    """Computes `f(*arrays, **attrs)` for an elementwise `f` in blocks, which threads share.
 
-    Threads share them, if all arrays have the shape of the first or no axes; else it is done all
-    at once. If the `dtype` of the result is given, `f` writes into an `out`: into the one that is
-    handed in, which has the shape of the first array, or into a new one.
+    This requires arrays of the same shape, or scalars. Other arrays are computed in one call. If
+    the `dtype` of the result is given, `f` accepts `out`. The result is written into `out`, if it
+    is given, which has the shape of the first array.
     """
     copies = dtype is None
-    flat = _flat(arrays if out is None else (*arrays, out))
+    flat = _flatten(arrays if out is None else (*arrays, out))
     if flat is None:
         return f(*arrays, **attrs) if out is None else f(*arrays, out=out, **attrs)
     if copies:
-        dtype = f(*_cut(flat, 0, 1), **attrs).dtype
+        dtype = f(*_slice_all(flat, 0, 1), **attrs).dtype
     if out is None:
         out = np.empty(arrays[0].shape, dtype)
     else:
@@ -59,34 +59,36 @@ def run_in_blocks(
     def work(blocks: Iterator) -> None:
         for start, stop in blocks:
             if copies:
-                y[start:stop] = f(*_cut(flat, start, stop), **attrs)
+                y[start:stop] = f(*_slice_all(flat, start, stop), **attrs)
             else:
-                f(*_cut(flat, start, stop), out=y[start:stop], **attrs)
+                f(*_slice_all(flat, start, stop), out=y[start:stop], **attrs)
 
-    # A single ufunc has nothing to find in the cache again; what is cheap is not cut too short.
+    # A single ufunc does not benefit from cache, and short blocks of cheap work cost too much.
     most = LONG if isinstance(f, np.ufunc) or not costly else BLOCK
     count = threads()
-    shared(work, _shorter(y.size, most, BLOCK // 8 if costly else BLOCK, count), count - 1)
+    run_shared(
+        work, _tapered_blocks(y.size, most, BLOCK // 8 if costly else BLOCK, count), count - 1
+    )
     return out
 
 
 @lru_cache(maxsize=256)
-def _shorter(size: int, most: int, least: int, threads: int) -> tuple[tuple[int, int], ...]:
-    """Pairs `(start, stop)` that cover `size`, shorter and shorter.
+def _tapered_blocks(size: int, most: int, least: int, threads: int) -> tuple[tuple[int, int], ...]:
+    """Returns pairs `(start, stop)` that cover `size`, with decreasing lengths.
 
-    So threads need few of them, and yet are done at nearly the same time.
+    So there are few of them, and threads finish at nearly the same time.
     """
     pairs, start = [], 0
     while start < size:
-        length = (size - start) // (2 * threads) // 16 * 16  # so that each begins a line of cache
+        length = (size - start) // (2 * threads) // 16 * 16  # a multiple of a cache line
         stop = min(start + max(least, min(length, most)), size)
         pairs.append((start, stop))
         start = stop
     return tuple(pairs)
 
 
-def _flat(arrays: Sequence) -> list | None:
-    """`arrays` along one axis, or without axes if one element all over; `None` if not possible."""
+def _flatten(arrays: Sequence) -> list | None:
+    """Flattens `arrays`; uniform ones become scalars. Returns `None` if not contiguous."""
     shape = arrays[0].shape
     flat = []
     for array in arrays:
@@ -103,14 +105,14 @@ def _flat(arrays: Sequence) -> list | None:
     return flat
 
 
-def _cut(flat: list, start: int, stop: int) -> list:
+def _slice_all(flat: list, start: int, stop: int) -> list:
     return [a[start:stop] if a is not None and a.ndim else a for a in flat]
 
 
 def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
-    """`f(*arrays, out)`, a few elements of the first axes at a time.
+    """Computes `f(*arrays, out)` in slices of the first axis, which threads share.
 
-    What `f` returns is copied to its part of `out`, unless it is this part: it may write there.
+    `f` may write into its slice of `out` and return it. Other results are copied there.
     """
     count = len(out)
     if not out.size or not count:
@@ -119,120 +121,121 @@ def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
 
     def work(parts: Iterator) -> None:
         for start, stop in parts:
-            room = out[start:stop]
-            y = f(*(a[start:stop] for a in arrays), room)
-            if y is not room:
-                room[...] = y
+            target = out[start:stop]
+            y = f(*(a[start:stop] for a in arrays), target)
+            if y is not target:
+                target[...] = y
 
     helpers = 0 if out.size < LARGE else threads() - 1
     few = min(few, -(-count // (helpers + 1)))
-    shared(work, [(i, min(i + few, count)) for i in range(0, count, few)], helpers)
+    run_shared(work, [(i, min(i + few, count)) for i in range(0, count, few)], helpers)
     return out
 
 
 @lru_cache(maxsize=256)
 def halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
-    """Pairs `(start, stop)` that cover `size`, which is halved until none is longer than `most`.
+    """Returns pairs `(start, stop)` that cover `size`, halved until none is longer than `most`.
 
-    It is halved as NumPy does for a sum, so the sums of the parts, added as `sum_of_halves` does,
-    are NumPy's sum of the whole to the last bit.
+    They are halved as in NumPy's pairwise sum. So `sum_of_halves` of the partial sums is
+    bit-for-bit identical to NumPy's sum.
     """
     if size <= most:
         return ((0, size),)
     middle = _middle(size)
-    behind = [(middle + a, middle + b) for a, b in halves(size - middle, most)]
-    return (*halves(middle, most), *behind)
+    second = [(middle + a, middle + b) for a, b in halves(size - middle, most)]
+    return (*halves(middle, most), *second)
 
 
-def shorter_halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
-    """As `halves`, but the last ones are halved further, so that threads are done together."""
+def tapered_halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
+    """Returns `halves` with the last ones halved further, so that threads finish together."""
     pairs = halves(size, most)
     long = len(pairs) - len(pairs) // 4
     less = max(_NOT_HALVED, most // 4)
-    behind = [(a + i, a + j) for a, b in pairs[long:] for i, j in halves(b - a, less)]
-    return (*pairs[:long], *behind)
+    short = [(a + i, a + j) for a, b in pairs[long:] for i, j in halves(b - a, less)]
+    return (*pairs[:long], *short)
 
 
 def sum_of_halves(sums: dict[tuple[int, int], Any], start: int, stop: int) -> Any:
-    """The sum over the elements from `start` to `stop`, out of those over halves of halves."""
+    """Returns the sum from `start` to `stop`, given the partial sums of `halves`."""
     if (start, stop) in sums:
         return sums[start, stop]
     middle = start + _middle(stop - start)
     return sum_of_halves(sums, start, middle) + sum_of_halves(sums, middle, stop)
 
 
-def sum_of_many(x: np.ndarray) -> Any:
-    """NumPy's sum of floats along one axis, to the last bit, over threads."""
+def threaded_sum(x: np.ndarray) -> Any:
+    """Computes the sum of a vector with threads, bit-for-bit identical to NumPy's."""
     sums: dict[tuple[int, int], Any] = {}
 
     def work(parts: Iterator) -> None:
         for start, stop in parts:
             sums[start, stop] = np.add.reduce(x[start:stop])
 
-    shared(work, halves(x.size, LONG), threads() - 1)
+    run_shared(work, halves(x.size, LONG), threads() - 1)
     return sum_of_halves(sums, 0, x.size)
 
 
-_NOT_HALVED = 128  # so many elements NumPy adds up as they come
+_NOT_HALVED = 128  # elements up to which NumPy's sum does not halve
 
 
 def _middle(size: int) -> int:
-    """Half of `size`, in whole steps of eight as NumPy's loop takes them."""
+    """Returns half of `size`, rounded down to a multiple of 8, as in NumPy's sum."""
     middle = size // 2
     return middle - middle % 8 if middle >= 8 else middle
 
 
-# Sharing work: each thread takes the next part that is left, so one that comes late or is slow
-# takes fewer. Nobody waits for a thread that has not begun.
+# Sharing work: each thread takes the next remaining part, so a slow thread takes fewer parts. A
+# thread that has not started when all parts are taken is not waited for.
 
 
 class _Job:
-    """What another thread is asked to do, and what came of it.
+    """A request to another thread to share work, and its outcome.
 
-    `work` is a list with one function, which goes to the thread that begins, or back.
+    `work` is a list with one function. The thread that pops it owns the job: a worker that starts
+    it, or the caller that withdraws it.
     """
 
-    __slots__ = ("alarmed", "done", "error", "finished", "left", "work")
+    __slots__ = ("done", "error", "finished", "flagged", "parts", "work")
 
-    def __init__(self, work: Callable, left: list) -> None:
+    def __init__(self, work: Callable, parts: list) -> None:
         self.work = [work]
-        self.left = left
+        self.parts = parts
         self.done = threading.Lock()
         self.done.acquire()
         self.finished = False
-        self.alarmed = False
+        self.flagged = False
         self.error: BaseException | None = None
 
 
-def shared(work: Callable, parts: Sequence, helpers: int) -> None:
-    """`work(parts)`, in this thread and in `helpers` others: each takes the next that is left.
+def run_shared(work: Callable, parts: Sequence, helpers: int) -> None:
+    """Calls `work(parts)` in this thread and up to `helpers` others, which share the parts.
 
-    When it returns or raises, all of them are done.
+    All of them have finished when it returns or raises.
     """
     helpers = min(helpers, len(parts) - 1)
     if helpers <= 0:
         work(iter(parts))
         return
-    left = list(reversed(parts))
-    ask = _helpers().put
-    jobs = [_Job(work, left) for _ in range(helpers)]
+    remaining = list(reversed(parts))
+    submit = _job_queue().put
+    jobs = [_Job(work, remaining) for _ in range(helpers)]
     for job in jobs:
-        ask(job)
+        submit(job)
     try:
-        work(_taken(left))
+        work(_pop_all(remaining))
     finally:
-        left.clear()
-        begun = [job for job in jobs if next(_taken(job.work), None) is None]
-        _wait_for(begun)
-    for job in begun:
+        remaining.clear()
+        started = [job for job in jobs if next(_pop_all(job.work), None) is None]
+        _wait_for(started)
+    for job in started:
         if job.error is not None:
             raise job.error
-    if any([job.alarmed for job in begun]):
+    if any([job.flagged for job in started]):
         floating_point_flags.set_flag()
 
 
 def _wait_for(jobs: list[_Job]) -> None:
-    """Waits until all jobs are done. Control-C is raised after that: they still write to arrays."""
+    """Waits until all jobs have finished. Only then raises Control-C, as jobs write to arrays."""
     interrupt: BaseException | None = None
     for job in jobs:
         while not job.finished:
@@ -244,10 +247,10 @@ def _wait_for(jobs: list[_Job]) -> None:
         raise interrupt
 
 
-def _taken(left: list) -> Iterator:
+def _pop_all(remaining: list) -> Iterator:
     while True:
         try:
-            yield left.pop()
+            yield remaining.pop()
         except IndexError:
             return
 
@@ -255,44 +258,44 @@ def _taken(left: list) -> Iterator:
 _jobs: SimpleQueue | None = None
 
 
-def _helpers() -> SimpleQueue:
-    """Where threads wait for jobs."""
+def _job_queue() -> SimpleQueue:
+    """Returns the queue of jobs. Starts the worker threads on first use."""
     global _jobs
     if _jobs is None:
-        from queue import SimpleQueue  # not before it is needed
+        from queue import SimpleQueue  # imported on first use
 
         _jobs = jobs = SimpleQueue()
         for i in range(max(1, processors() - 1)):
             name = f"retrograde-blocks_{i}"
             try:
-                threading.Thread(target=_help, args=(jobs,), name=name, daemon=True).start()
-            except RuntimeError:  # a Python that is about to exit starts none
+                threading.Thread(target=_run_jobs, args=(jobs,), name=name, daemon=True).start()
+            except RuntimeError:  # at interpreter shutdown
                 break
     return _jobs
 
 
-def _help(jobs: SimpleQueue) -> None:
-    """Runs one job after the other, and reports whether a kernel set a floating-point flag."""
+def _run_jobs(jobs: SimpleQueue) -> None:
+    """Runs jobs, and reports whether a kernel set a floating-point exception flag."""
     flags = floating_point_flags.flags()
     context = quiet_context()
     while True:
         job = jobs.get()
-        for work in _taken(job.work):
+        for work in _pop_all(job.work):
             before = flags.count
             try:
-                context.run(work, _taken(job.left))
+                context.run(work, _pop_all(job.parts))
             except BaseException as error:
                 job.error = error
-            job.alarmed = flags.count != before
-            del work  # and with it the arrays: who waits may write into them
+            job.flagged = flags.count != before
+            del work  # drops references to arrays, which the caller may overwrite
             job.finished = True
             job.done.release()
 
 
-def _forget_helpers() -> None:
+def _reset_in_child() -> None:
     global _jobs
     _jobs = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_helpers)
+    os.register_at_fork(after_in_child=_reset_in_child)

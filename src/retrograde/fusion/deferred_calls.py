@@ -1,7 +1,7 @@
-"""Lazy evaluation: calls on large arrays run together, when a result is read.
+"""Groups of deferred calls on large arrays, which run together when a result is read.
 
-Only the arithmetic is deferred: shapes, dtypes and errors are known at once, and tapes record a
-call when it is made. Arrays do not change, so the values are the same whenever they are computed.
+Only the arithmetic is deferred. Shapes, dtypes and errors are known immediately, and tapes record
+the call right away. Arrays are immutable, so it does not matter when values are computed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from retrograde.values.errors import allocate
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.thresholds import DEFERRED_ARRAYS
 from retrograde.values.thresholds import DEFERRED_BYTES as _BYTES
-from retrograde.values.thresholds import DEFERRED_CALLS as MOST
+from retrograde.values.thresholds import DEFERRED_CALLS as MAX_CALLS
 
 _new = object.__new__
 
 
 class Deferred(Materializer):
-    """A value that is computed with others, when one of them is read: see `DeferredCalls`."""
+    """A deferred value, which is computed with the others of its group: see `DeferredCalls`."""
 
     __slots__ = ("dtype", "group", "ndim", "number", "shape")
 
@@ -38,16 +38,16 @@ class Deferred(Materializer):
     ndim: int
 
     def materialize(self, tensor: LazyTensor) -> Any:
-        """Computes all that is deferred with `tensor`, which becomes an ordinary Tensor."""
-        self.group.settle()
+        """Computes the group of `tensor`, which becomes an ordinary Tensor."""
+        self.group.compute()
         return tensor._spec
 
 
 class DeferredCalls:
     """A group of calls of one thread, on arrays of one shape and dtype, that will run together.
 
-    It lives for as long as one of its results. Values are numbered: `values` are the arrays that
-    were given, `specs` describe results, and `tensors` are the results that can still be read.
+    It lives as long as one of its results. Values are numbered: `values` are the input arrays,
+    `specs` describe results, and `tensors` are the results that are still referenced.
     `run(group, numbers)` computes some of them.
     """
 
@@ -57,11 +57,11 @@ class DeferredCalls:
         self.values: dict[int, Any] = {}
         self.specs: dict[int, Spec] = {}
         self.tensors: dict[int, weakref.ref[LazyTensor]] = {}
-        self.alarmed = False  # whether a kernel set a floating-point flag
+        self.flagged = False  # whether a kernel set a floating-point exception flag
         self._run = run
         self._next_number = itertools.count().__next__
-        self._numbers: dict[int, int] = {}  # of given arrays, by id
-        self._arrays = self._bytes = 0  # that are held
+        self._numbers: dict[int, int] = {}  # of input arrays, by id
+        self._arrays = self._bytes = 0  # of inputs
         self._lock = fork_safe_lock()  # other threads may read results
 
     def __del__(self, forget: Callable = waiting.discard) -> None:
@@ -70,11 +70,11 @@ class DeferredCalls:
     def add(
         self, primitive: Any, inputs: tuple[Tensor, ...], attrs: dict, spec: Spec
     ) -> LazyTensor | None:
-        """Adds a call and returns its result; `None` if there is no room."""
+        """Adds a call and returns its result; `None` if the group is full."""
         for x in inputs:
             value = x._spec
             if type(value) is Deferred and value.group is not self:
-                x._array  # noqa: B018  is computed before the lock: two groups could deadlock
+                x._array  # noqa: B018  is computed before locking: two groups could deadlock
         with self._lock:
             if self._is_full():
                 return None
@@ -97,7 +97,7 @@ class DeferredCalls:
         held, (always, most) = self._arrays, DEFERRED_ARRAYS
         if held > always and (held > most or self._bytes > _BYTES):
             return True
-        return len(self.calls) >= MOST
+        return len(self.calls) >= MAX_CALLS
 
     def _number(self, value: Any) -> int:
         if type(value) is Deferred:
@@ -113,24 +113,24 @@ class DeferredCalls:
                 self._bytes += array.nbytes
         return number
 
-    def settle(self, numbers: Iterable[int] | None = None) -> None:
-        """Computes these values; without `numbers`, all that can still be read.
+    def compute(self, numbers: Iterable[int] | None = None) -> None:
+        """Computes these values; without `numbers`, all that are still referenced.
 
-        If that fails, all stay deferred.
+        If that fails, all of them stay deferred.
         """
         with self._lock:
-            waits = self.tensors
-            asked = tuple(waits) if numbers is None else numbers
-            pairs = [(n, waits[n]()) for n in asked if n in waits]
+            deferred = self.tensors
+            requested = tuple(deferred) if numbers is None else numbers
+            pairs = [(n, deferred[n]()) for n in requested if n in deferred]
             found = {n: tensor for n, tensor in pairs if tensor is not None}
             if not found:
                 return
-            for n, array in zip(found, self._computed(tuple(found)), strict=True):
+            for n, array in zip(found, self._evaluate(tuple(found)), strict=True):
                 found[n]._spec = array
                 found[n].__class__ = Tensor
-                waits.pop(n, None)
+                deferred.pop(n, None)
 
-    def _computed(self, numbers: tuple[int, ...]) -> Sequence[Any]:
+    def _evaluate(self, numbers: tuple[int, ...]) -> Sequence[Any]:
         flags = floating_point_flags.flags()
         before = flags.count
         with np.errstate(
@@ -141,29 +141,29 @@ class DeferredCalls:
             call=floating_point_flags.set_flag,
         ):
             found = allocate("a deferred result", self._run, self, numbers)
-        self.alarmed = self.alarmed or flags.count != before
+        self.flagged = self.flagged or flags.count != before
         return found
 
 
 def is_uniform(array: np.ndarray) -> bool:
-    """Whether all elements of `array` are one and the same place in memory."""
+    """Returns whether all elements of `array` share one memory location."""
     return not any(array.strides)
 
 
 def group_of(tensors: Iterable[Tensor]) -> DeferredCalls | None:
-    """The one group to which all `tensors` belong, if there is one."""
+    """Returns the group that all `tensors` belong to, or `None`."""
     # Read once: another thread may materialize it.
     groups = {v.group if type(v := x._spec) is Deferred else None for x in tensors}
     return groups.pop() if len(groups) == 1 else None
 
 
-def settle_only(tensors: Iterable[Tensor]) -> bool:
-    """Computes these tensors only; returns whether a floating-point flag was set."""
+def compute_only(tensors: Iterable[Tensor]) -> bool:
+    """Computes only these tensors. Returns whether a floating-point exception flag was set."""
     groups: dict[DeferredCalls, list[int]] = {}
     for tensor in tensors:
         value = tensor._spec
         if type(value) is Deferred:
             groups.setdefault(value.group, []).append(value.number)
     for group, numbers in groups.items():
-        group.settle(numbers)
-    return any([group.alarmed for group in groups])
+        group.compute(numbers)
+    return any([group.flagged for group in groups])

@@ -9,14 +9,14 @@ from retrograde.core.backward import Cotangents, backward_pass, depending_on, is
 from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
-from retrograde.fusion.deferred_calls import MOST, group_of, settle_only
+from retrograde.fusion.deferred_calls import MAX_CALLS, compute_only, group_of
 from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL
 
-_CALLS_OF_A_RULE = 3  # as many, or fewer
+_CALLS_PER_RULE = 3  # at most
 
 
 class _LazyCotangents(Cotangents):
-    """Cotangents of which none is to be computed before all calls are known."""
+    """Cotangents that are not evaluated during the backward pass."""
 
     __slots__ = ("flagged",)
 
@@ -25,22 +25,22 @@ class _LazyCotangents(Cotangents):
         self.flagged = False
 
     def check(self, entry: tuple, g: Any, before: list[tuple]) -> int:
-        """Notes that a kernel that is not evaluated lazily produced NaN or Inf."""
+        """Sets `flagged` if a kernel that was evaluated eagerly produced NaN or Inf."""
         self.flagged = self.flagged or not all(is_finite(self.get(i)) for i in entry[1])
         return super().check(entry, g, before)
 
 
 def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) -> list | None:
-    """Computes the gradients together with their targets, which are not computed yet.
+    """Computes gradients together with their targets, which are still deferred.
 
-    It does so only if all calls can be evaluated lazily and all numbers are finite. If not, it
-    returns `None`, and nothing has happened.
+    This requires that all calls can be evaluated lazily and that all values are finite. Otherwise
+    it returns `None` and leaves the tape unchanged.
     """
     recorders, group = thread.recorders, group_of(targets)
     if recorders or recorders.backward_pass is not None or tape._persistent or group is None:
         return None
     entries = tape._entries
-    if not _can_wait(entries, MOST - len(group.calls)):
+    if not _are_lazy(entries, MAX_CALLS - len(group.calls)):
         return None
     cotangents = _LazyCotangents()
     for x in targets:
@@ -51,7 +51,7 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     found = [cotangents.get(x._id) for x in sources]
     if cotangents.flagged or not all([isinstance(g, Tensor) for g in found]):
         return None
-    flagged = settle_only([*targets, *found]) or group.alarmed
+    flagged = compute_only([*targets, *found]) or group.flagged
     if flagged or not all([x._spec.size > _SMALL or is_finite(x._array) for x in targets]):
         return None
     tape._use_up(frame)
@@ -59,9 +59,9 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     return found
 
 
-def _can_wait(entries: list[tuple], most: int) -> bool:
-    """Whether the rules of `entries` are at most `most` calls that may be evaluated lazily."""
-    if _CALLS_OF_A_RULE * len(entries) > most:
+def _are_lazy(entries: list[tuple], most: int) -> bool:
+    """Returns whether the rules of `entries` are at most `most` calls, all of them lazy."""
+    if _CALLS_PER_RULE * len(entries) > most:
         return False
     primitives = [plan.primitive for plan, _, _, _, _ in entries]
     return all([p is not None and p.defer is not None for p in primitives])

@@ -1,8 +1,7 @@
 """Lazy evaluation: which calls are deferred until a result is read, and how they are fused.
 
-A call on a large array reads and writes all of it, and memory is slower than arithmetic. Fused
-calls run block by block and find the results of the call before in the cache. Values that are not
-read later are never written to memory.
+A call on a large array is bound by memory bandwidth. Fused calls run block by block, so that each
+finds its inputs in cache. Values that are not read later are never written to memory.
 """
 
 from __future__ import annotations
@@ -27,63 +26,68 @@ from retrograde.fusion.output_arguments import COSTLY, out_argument_of, output_d
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import SourceWriter
 from retrograde.values.thresholds import DEFERRED as LEAST
-from retrograde.values.thresholds import DEFERRED_IF_CHEAP as _BEGIN
+from retrograde.values.thresholds import DEFERRED_IF_CHEAP as _LEAST_IF_CHEAP
 
 enabled = True
 
 
-class _Own(threading.local):
-    """The deferred calls of a thread, by a weak reference: their results keep them alive."""
+class _ThreadState(threading.local):
+    """The current group of deferred calls of a thread, weakly referenced by a function.
+
+    The results of a group keep it alive.
+    """
 
     group: Callable[[], DeferredCalls | None] = staticmethod(lambda: None)
 
 
-_own = _Own()
+_state = _ThreadState()
 
 
 def allow_lazy(primitive: Primitive) -> None:
-    """Lets calls of an elementwise primitive wait."""
-    primitive.defer = functools.partial(_elementwise, primitive)
+    """Allows lazy evaluation of an elementwise primitive."""
+    primitive.defer = functools.partial(_defer_elementwise, primitive)
 
 
 def allow_lazy_reduction(primitive: Primitive) -> None:
-    """Lets a sum or mean of all elements of something that waits wait, too."""
-    primitive.defer = functools.partial(_total, primitive)
+    """Allows lazy evaluation of full reductions of deferred values."""
+    primitive.defer = functools.partial(_defer_reduction, primitive)
 
 
-def _elementwise(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
-    group = _own.group()
-    whole = _whole(inputs, group)
-    if whole is None or not (_follows(inputs) or _begins(primitive, whole)):
+def _defer_elementwise(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
+    group = _state.group()
+    common = _common_spec(inputs, group)
+    if common is None or not (_reads_deferred(inputs) or _starts_group(primitive, common)):
         return None
-    if not _writes(primitive, len(inputs), whole.dtype, tuple(attrs.items()) if attrs else ()):
+    if not _supports_out(
+        primitive, len(inputs), common.dtype, tuple(attrs.items()) if attrs else ()
+    ):
         return None
-    return _put_off(primitive, inputs, attrs, whole, whole, group)
+    return _defer(primitive, inputs, attrs, common, common, group)
 
 
-def _whole(inputs: tuple, group: DeferredCalls | None) -> Spec | None:
-    """The one shape and dtype of all large arrays, besides which there may be single numbers."""
+def _common_spec(inputs: tuple, group: DeferredCalls | None) -> Spec | None:
+    """Returns the shape and dtype that all inputs but scalars have; `None` if they differ."""
     shape = dtype = None
     for x in inputs:
-        form = x._spec
-        if isinstance(form, Materializer) and form.array is not None:
-            form = form.array
+        spec = x._spec
+        if isinstance(spec, Materializer) and spec.array is not None:
+            spec = spec.array
         if dtype is None:
-            dtype = form.dtype
-        elif form.dtype is not dtype:
+            dtype = spec.dtype
+        elif spec.dtype is not dtype:
             return None
-        if type(form) is Deferred:
-            if not form.ndim:
+        if type(spec) is Deferred:
+            if not spec.ndim:
                 return None
-        elif not isinstance(form, (np.ndarray, np.generic)):
+        elif not isinstance(spec, (np.ndarray, np.generic)):
             return None
-        elif not form.ndim:
+        elif not spec.ndim:
             continue
-        elif not (form.flags.c_contiguous or is_uniform(form)):
+        elif not (spec.flags.c_contiguous or is_uniform(spec)):
             return None
         if shape is None:
-            shape = form.shape
-        elif form.shape is not shape and form.shape != shape:
+            shape = spec.shape
+        elif spec.shape is not shape and spec.shape != shape:
             return None
     if shape is None or dtype not in SINGLE_AND_DOUBLE:
         return None
@@ -92,19 +96,19 @@ def _whole(inputs: tuple, group: DeferredCalls | None) -> Spec | None:
     return Spec(shape, dtype) if math.prod(shape) >= LEAST else None
 
 
-def _follows(inputs: tuple) -> bool:
-    """Whether a call reads the result of another one that waits."""
+def _reads_deferred(inputs: tuple) -> bool:
+    """Returns whether a call reads a deferred result."""
     return any([type(x._spec) is Deferred for x in inputs])
 
 
-def _begins(primitive: Primitive, whole: Spec) -> bool:
-    """Whether it is worth to wait for what may follow: else a call is done sooner than put off."""
-    return enabled and (primitive in COSTLY or math.prod(whole.shape) >= _BEGIN)
+def _starts_group(primitive: Primitive, spec: Spec) -> bool:
+    """Returns whether to start a new group. For smaller or cheaper calls that costs too much."""
+    return enabled and (primitive in COSTLY or math.prod(spec.shape) >= _LEAST_IF_CHEAP)
 
 
 @functools.lru_cache(maxsize=1024)
-def _writes(primitive: Primitive, count: int, dtype: np.dtype, attrs: tuple) -> bool:
-    """Whether the kernel, given `count` arrays, writes its result into one of the same dtype."""
+def _supports_out(primitive: Primitive, count: int, dtype: np.dtype, attrs: tuple) -> bool:
+    """Returns whether the kernel accepts `out` for `count` inputs, and keeps their dtype."""
     specs = (Spec((), dtype),) * count
     if primitive.accepts is not None and dtype not in primitive.accepts:
         return False
@@ -113,73 +117,73 @@ def _writes(primitive: Primitive, count: int, dtype: np.dtype, attrs: tuple) -> 
     return output_dtype(primitive.on_numpy, specs) == dtype
 
 
-def _total(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
-    form = inputs[0]._spec
-    if type(form) is not Deferred or not form.ndim:
+def _defer_reduction(primitive: Primitive, inputs: tuple, attrs: dict) -> Tensor | None:
+    spec = inputs[0]._spec
+    if type(spec) is not Deferred or not spec.ndim:
         return None
     if "shape" in attrs:
         shape = attrs["shape"]
         if math.prod(shape) != 1:
             return None
-    elif len(attrs["axis"]) == form.ndim:
-        shape = (1,) * form.ndim if attrs["keepdims"] else ()
+    elif len(attrs["axis"]) == spec.ndim:
+        shape = (1,) * spec.ndim if attrs["keepdims"] else ()
     else:
         return None
-    group = _own.group()
-    if group is not form.group or form.shape != group.spec.shape:  # which may be a total itself
+    group = _state.group()
+    if group is not spec.group or spec.shape != group.spec.shape:  # it may be a reduction itself
         return None
-    return _put_off(primitive, inputs, attrs, Spec(shape, form.dtype), group.spec, group)
+    return _defer(primitive, inputs, attrs, Spec(shape, spec.dtype), group.spec, group)
 
 
-def _put_off(
+def _defer(
     primitive: Primitive,
     inputs: tuple,
     attrs: dict,
     spec: Spec,
-    whole: Spec,
+    group_spec: Spec,
     group: DeferredCalls | None,
 ) -> Tensor | None:
-    """Returns a tensor like `spec` for a call that is added to the calls of `group`."""
+    """Adds a call to `group`, or to a new group, and returns its result, of this `spec`."""
     recorders = thread.recorders
     for recorder in recorders:
         if not recorder.defers:
             return None
     y = None
     if group is not None:
-        if group.spec is whole:
+        if group.spec is group_spec:
             y = group.add(primitive, inputs, attrs, spec)
         if y is None:
-            group.settle()  # a thread has one group at a time
-            if spec is not whole:
-                return None  # a total of what is computed by now
+            group.compute()  # a thread has one group at a time
+            if spec is not group_spec:
+                return None  # a reduction of values that are computed now
     if y is None:
-        group = DeferredCalls(whole, _computed)
-        _own.group = weakref.ref(group)
+        group = DeferredCalls(group_spec, _run_group)
+        _state.group = weakref.ref(group)
         y = group.add(primitive, inputs, attrs, spec)
     notify(recorders, primitive, inputs, attrs, y)
     return y
 
 
-# How they run
+# Evaluation
 
 
-class _Met:
-    """Calls that were met together: how often until now, at most once, and then their program."""
+class _Pattern:
+    """A group of calls that recurs: whether it was seen before, and then its fused program."""
 
-    __slots__ = ("once", "program")
+    __slots__ = ("program", "seen")
 
     def __init__(self) -> None:
-        self.once = False
+        self.seen = False
         self.program: Callable | None = None
 
 
 @functools.lru_cache(maxsize=256)
-def _met(_key: tuple) -> _Met:
-    return _Met()
+def _pattern(_key: tuple) -> _Pattern:
+    return _Pattern()
 
 
-def _computed(group: DeferredCalls, numbers: tuple[int, ...]) -> Sequence[Any]:
-    """The values of these `numbers`: at once, if the same calls were met before."""
+def _run_group(group: DeferredCalls, numbers: tuple[int, ...]) -> Sequence[Any]:
+    """Computes the values with these `numbers`; fused, if the same calls were seen before."""
     values = group.values
     calls = needed(group.calls, numbers)
     if len(calls) == 1:
@@ -188,41 +192,41 @@ def _computed(group: DeferredCalls, numbers: tuple[int, ...]) -> Sequence[Any]:
     uniform = {v: bool(x.flat[0] == 1) for v, x in arrays.items() if is_uniform(x)}
     steps = [(c.primitive, c.inputs, c.outputs, repr(c.attrs) if c.attrs else "") for c in calls]
     key = (group.spec, numbers, tuple(arrays), tuple(uniform.items()), tuple(steps))
-    met = _met(key)
-    if met.program is None:
-        if not met.once:
-            met.once = True
+    pattern = _pattern(key)
+    if pattern.program is None:
+        if not pattern.seen:
+            pattern.seen = True
             return list(evaluate(calls, values, numbers).values())
-        met.program = _program(group, calls, numbers, uniform)
-    return met.program(values)
+        pattern.program = _fused_program(group, calls, numbers, uniform)
+    return pattern.program(values)
 
 
-def _program(
+def _fused_program(
     group: DeferredCalls,
     calls: Sequence[Call],
     numbers: tuple[int, ...],
     uniform: Mapping[int, bool],
 ) -> Callable[[Mapping[int, Any]], tuple]:
-    """A function of the values that were given, which computes those of `numbers`.
+    """Returns a function from the values of the inputs to those of `numbers`.
 
-    `uniform` arrays have one number all over; it tells whether that is 1.
+    `uniform` lists the inputs whose elements are all equal, and says whether they are 1.
     """
-    from retrograde.fusion.fused_loops import Fused, repeated  # not before it is needed
+    from retrograde.fusion.fused_loops import Fused, repeated  # imported on first use
 
     specs = group.specs | {v: Spec(x.shape, x.dtype) for v, x in group.values.items()}
-    same: dict[int, int] = {}  # by value: which other one it repeats
+    repeats: dict[int, int] = {}  # by value: the value with the same elements
     steps = []
     for call in calls:
-        reads = tuple([same.get(v, v) for v in call.inputs])
+        reads = tuple([repeats.get(v, v) for v in call.inputs])
         other = repeated(call, reads, specs, uniform)
         if other is None or call.outputs[0] in numbers:
             steps.append(call)
         else:
-            same[call.outputs[0]] = other
+            repeats[call.outputs[0]] = other
     lead = len(group.spec.shape)
-    fused = Fused(steps, specs, numbers, lead, same, frozenset(uniform), frozenset())
+    fused = Fused(steps, specs, numbers, lead, repeats, frozenset(uniform), frozenset())
     writer = SourceWriter()
-    fused.write(writer, "together")
-    run = writer.define("together", "together")
+    fused.write(writer, "fused")
+    run = writer.define("fused", "fused")
     inputs = fused.inputs
     return lambda values: run(*[values[v] for v in inputs])

@@ -1,4 +1,4 @@
-"""Elementwise kernels that write into an array they are given, for work block by block."""
+"""Elementwise kernels that accept `out`, for blockwise evaluation."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from retrograde.core.rules import Spec
 from retrograde.fusion import blocks
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 
-COSTLY: set[Primitive] = set()  # those that compute more than they read and write
+COSTLY: set[Primitive] = set()  # primitives that are bound by arithmetic, not by memory
 
 
 class OutArgument(NamedTuple):
-    """Says that a kernel takes `out`, and returns it with the result in it.
+    """Declares that a kernel accepts `out`, writes its result there and returns it.
 
-    `over` are the positions of inputs that `out` may be; `fits(*specs, **attrs)` says whether the
-    kernel writes with such inputs, which broadcast to the shape of `out`.
+    `may_alias` are the positions of inputs that can be the same array as `out`.
+    `supports(*specs, **attrs)` returns whether the kernel accepts `out` for such inputs, which
+    broadcast to the shape of `out`.
     """
 
-    over: tuple[int, ...] = ()
-    fits: Callable[..., bool] = lambda *_specs, **_attrs: True
+    may_alias: tuple[int, ...] = ()
+    supports: Callable[..., bool] = lambda *_specs, **_attrs: True
 
 
 def is_float(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
-    """Whether the first input has a float dtype of NumPy's own."""
+    """Returns whether the first input has one of NumPy's float dtypes."""
     return x.dtype.kind == "f"
 
 
 def is_single_or_double(x: Spec, *_others: Spec, **_attrs: Any) -> bool:
-    """Whether the first input is of the float dtypes that are computed with by their bits."""
+    """Returns whether the first input is float32 or float64, which kernels can view as integers."""
     return x.dtype in SINGLE_AND_DOUBLE
 
 
-_AS_UFUNC = OutArgument(over=(0, 1, 2))
+_AS_UFUNC = OutArgument(may_alias=(0, 1, 2))
 
 
 def out_argument_of(
     primitive: Primitive, specs: tuple[Spec, ...], attrs: dict[str, Any]
 ) -> OutArgument | None:
-    """How the kernel of `primitive` on NumPy writes with inputs of these `specs`, if it does."""
+    """Returns the `OutArgument` of the NumPy kernel for inputs of these `specs`, or `None`."""
     if isinstance(primitive.on_numpy, np.ufunc):
         return None if attrs else _AS_UFUNC
     writes = primitive.writes
-    return writes if writes is not None and writes.fits(*specs, **attrs) else None
+    return writes if writes is not None and writes.supports(*specs, **attrs) else None
 
 
 def large_array_kernel(primitive: Primitive) -> Callable:
-    """The kernel of an elementwise primitive for large arrays: by blocks, over threads.
+    """Returns a kernel of an elementwise primitive for large arrays, with blocks and threads.
 
-    What reads and writes more than it computes has use for threads on very large arrays only.
+    Memory-bound kernels use threads on very large arrays only.
     """
     kernel = primitive.on_numpy
     costly = primitive in COSTLY
@@ -62,8 +63,8 @@ def large_array_kernel(primitive: Primitive) -> Callable:
 
     def run(*arrays: Any, out: np.ndarray | None = None, **attrs: Any) -> Any:
         first = arrays[0]
-        worth = blocks.LARGE if costly else blocks.HUGE
-        if type(first) is np.ndarray and first.size >= worth and first.dtype.kind != "O":
+        least = blocks.LARGE if costly else blocks.HUGE
+        if type(first) is np.ndarray and first.size >= least and first.dtype.kind != "O":
             if out_argument_of(primitive, arrays, attrs) is not None:
                 return run_in_blocks(
                     kernel, arrays, attrs, output_dtype(kernel, arrays), costly, out
@@ -76,7 +77,7 @@ def large_array_kernel(primitive: Primitive) -> Callable:
 
 
 def output_dtype(kernel: Callable, arrays: Sequence) -> np.dtype:
-    """The dtype of what a kernel writes."""
+    """Returns the dtype of the result of a kernel."""
     if isinstance(kernel, np.ufunc):
         return kernel.resolve_dtypes((*(a.dtype for a in arrays), None))[-1]
     return np.result_type(*(a.dtype for a in arrays))

@@ -8,7 +8,7 @@ from functools import cache
 
 
 def processors() -> int:
-    """Returns the number of processors that affinity and the quota of a container allow."""
+    """Returns the number of processors that the CPU affinity and a container quota allow."""
     if hasattr(os, "sched_getaffinity"):
         allowed = len(os.sched_getaffinity(0))
     else:
@@ -18,17 +18,17 @@ def processors() -> int:
 
 @cache
 def quota(root: str = "/") -> float:
-    """Returns the number of processors whose time the control groups of this process allow.
+    """Returns the CPU quota of the control groups (cgroups) of this process, in processors.
 
-    A container shows all processors of its host, and stops the process for the rest of each period
-    in which it has used up its time. The files, below `root`, are read once.
+    A container shows all processors of its host, but throttles a process that exceeds its quota.
+    The files, below `root`, are read once.
     """
     share = min([_share(os.path.join(root, path)) for path in _groups(root)], default=math.inf)
     return share if math.isinf(share) else math.ceil(share)
 
 
 def _groups(root: str) -> list[str]:
-    """Returns the directories of this process's control groups and of those around them."""
+    """Returns the directories of the control groups of this process and of their parents."""
     try:
         with open(os.path.join(root, "proc/self/cgroup"), encoding="utf-8") as file:
             lines = [line.strip().split(":", 2) for line in file]
@@ -45,7 +45,7 @@ def _groups(root: str) -> list[str]:
 
 
 def _share(group: str) -> float:
-    """Returns the time that a group may use, in processors."""
+    """Returns the CPU quota of a control group, in processors."""
     try:
         if os.path.exists(os.path.join(group, "cpu.max")):
             quota, period = _words(group, "cpu.max")

@@ -146,7 +146,7 @@ def _run(work, parts, is_shared):
         work(iter(parts), blas_threads.dot)
         return
     with blas_threads.ONE_THREAD:
-        blocks.shared(lambda parts: work(parts, np.matmul), parts, blocks.threads() - 1)
+        blocks.run_shared(lambda parts: work(parts, np.matmul), parts, blocks.threads() - 1)
 
 
 def convolve(x, w, windows):

@@ -93,7 +93,7 @@ guarded_multiply = elementwise(  # g * d, but 0 where g is 0, even if d is not f
     lambda h, _y, _g, d: guarded_multiply(h, d),
     lambda h, _y, g, _d: guarded_multiply(g, h),
     accepts=dtypes.INEXACT,
-    writes=OutArgument(over=(1,), fits=is_float),
+    writes=OutArgument(may_alias=(1,), supports=is_float),
 )
 
 
@@ -125,7 +125,7 @@ guarded_divide = elementwise(  # g / d, but 0 where g is 0, even if d is not fin
     lambda h, _y, _g, d: guarded_divide(h, d),
     lambda h, y, _g, d: -guarded_divide(guarded_multiply(y, h), d),
     accepts=dtypes.INEXACT,
-    writes=OutArgument(over=(1,), fits=is_float),
+    writes=OutArgument(may_alias=(1,), supports=is_float),
 )
 
 divide = elementwise(
@@ -216,7 +216,7 @@ reciprocal = elementwise(
     lambda _, x, out=None: 1 / x if out is None else np.divide(1, x, out),
     lambda g, y, _x: -guarded(guarded(g, y), y),
     accepts=dtypes.INEXACT,
-    writes=OutArgument(over=(0,), fits=is_float),
+    writes=OutArgument(may_alias=(0,), supports=is_float),
 )
 
 
@@ -236,7 +236,7 @@ squared_difference = elementwise(
     lambda g, _y, x1, x2: guarded(_twice_real(g), x1 - x2),
     lambda g, _y, x1, x2: guarded(_twice_real(g), x2 - x1),
     holomorphic=False,
-    writes=OutArgument(over=(0, 1), fits=is_float),
+    writes=OutArgument(may_alias=(0, 1), supports=is_float),
 )
 
 
@@ -322,7 +322,7 @@ mask = elementwise(  # x where keep is true, else 0
     None,
     accepts=None,
     holomorphic=False,
-    writes=OutArgument(over=(0,), fits=is_single_or_double),
+    writes=OutArgument(may_alias=(0,), supports=is_single_or_double),
 )
 select = elementwise(  # x1 where condition is true, else x2
     "select",
@@ -333,6 +333,7 @@ select = elementwise(  # x1 where condition is true, else x2
     accepts=None,
     holomorphic=False,
     writes=OutArgument(
-        over=(1,), fits=lambda condition, x1, _: condition.dtype == bool and is_single_or_double(x1)
+        may_alias=(1,),
+        supports=lambda condition, x1, _: condition.dtype == bool and is_single_or_double(x1),
     ),
 )

@@ -76,12 +76,12 @@ def _filled(out, value):
 
 
 zeros_like = elementwise(
-    "zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY, writes=OutArgument(over=(0,))
+    "zeros_like", _zeros_like_kernel, None, accepts=dtypes.ANY, writes=OutArgument(may_alias=(0,))
 )
 ones_like = elementwise(
     "ones_like",
     _ones_like_kernel,
     None,
     accepts=dtypes.NUMERIC | dtypes.BOOL,
-    writes=OutArgument(over=(0,)),
+    writes=OutArgument(may_alias=(0,)),
 )

@@ -51,7 +51,7 @@ log1p = function(
     "log1p",
     _log1p_kernel,
     lambda g, _y, x: guarded_divide(g, x + 1),
-    writes=OutArgument(over=(0,), fits=is_float),
+    writes=OutArgument(may_alias=(0,), supports=is_float),
 )
 sqrt = function("sqrt", "sqrt", lambda g, y, _x: guarded_divide(g, y + y))
 
@@ -65,7 +65,7 @@ rsqrt = function(
     "rsqrt",
     _rsqrt_kernel,
     lambda g, y, _x: guarded(guarded(guarded(g, y) * scalar(-0.5, y), y), y),
-    writes=OutArgument(over=(0,), fits=is_float),
+    writes=OutArgument(may_alias=(0,), supports=is_float),
 )
 
 sin = function("sin", "sin", lambda g, _y, x: guarded(g, cos(x), owned=True))
@@ -136,7 +136,7 @@ sigmoid = function(
     "sigmoid",
     _sigmoid_kernel,
     lambda g, y, _x: sigmoid_grad(g, y),
-    writes=OutArgument(over=(0,), fits=is_single_or_double),
+    writes=OutArgument(may_alias=(0,), supports=is_single_or_double),
 )
 
 
@@ -166,7 +166,7 @@ tanh_grad = elementwise(  # g * (1 - y * y)
     lambda h, _out, _g, y: tanh_grad(h, y),
     lambda h, _out, g, y: scaled_product(g, h, y, scale=-2),
     accepts=dtypes.INEXACT,
-    writes=OutArgument(over=(1,), fits=is_float),
+    writes=OutArgument(may_alias=(1,), supports=is_float),
 )
 
 
@@ -183,7 +183,7 @@ scaled_product = elementwise(  # scale * a * b * c, but 0 where a is 0
     lambda g, _y, a, _b, c, *, scale: scaled_product(a, g, c, scale=scale),
     lambda g, _y, a, b, _c, *, scale: scaled_product(a, b, g, scale=scale),
     accepts=dtypes.INEXACT,
-    writes=OutArgument(over=(1,), fits=is_float),
+    writes=OutArgument(may_alias=(1,), supports=is_float),
 )
 sigmoid_grad = elementwise(  # g * y * (1 - y)
     "sigmoid_grad",
@@ -191,7 +191,7 @@ sigmoid_grad = elementwise(  # g * y * (1 - y)
     lambda h, _out, _g, y: sigmoid_grad(h, y),
     lambda h, _out, g, y: guarded(guarded(g, h), 1 - y * 2),
     accepts=dtypes.INEXACT,
-    writes=OutArgument(fits=is_float),
+    writes=OutArgument(supports=is_float),
 )
 
 
@@ -206,7 +206,7 @@ softplus = function(
     _softplus_kernel,
     lambda g, _y, x: guarded(g, sigmoid(x), owned=True),
     accepts=dtypes.FLOATING,
-    writes=OutArgument(over=(0,), fits=is_float),
+    writes=OutArgument(may_alias=(0,), supports=is_float),
 )
 softsign = elementwise(
     "softsign",
@@ -234,7 +234,7 @@ relu_grad = elementwise(
     lambda h, _y, _g, _s, **_: zeros_like(h),
     accepts=dtypes.REAL,
     holomorphic=False,
-    writes=OutArgument(over=(0, 1), fits=is_single_or_double),
+    writes=OutArgument(may_alias=(0, 1), supports=is_single_or_double),
 )
 
 
@@ -250,7 +250,7 @@ relu = elementwise(
     lambda g, y, _x: relu_grad(g, y, upper=None, slope=0.0),
     accepts=dtypes.REAL,
     holomorphic=False,
-    writes=OutArgument(over=(0,)),
+    writes=OutArgument(may_alias=(0,)),
 )
 relu6 = elementwise(
     "relu6",
@@ -342,7 +342,7 @@ silu = elementwise(
     accepts=dtypes.FLOATING,
     costly=True,
     holomorphic=False,
-    writes=OutArgument(fits=is_single_or_double),
+    writes=OutArgument(supports=is_single_or_double),
 )
 
 floor = elementwise("floor", "floor", None, accepts=dtypes.REAL)

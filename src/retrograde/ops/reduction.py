@@ -58,7 +58,7 @@ def _threaded_kernel(primitive):
         flat = x.size >= blocks.HUGE and len(axis) == x.ndim and x.flags.c_contiguous
         if not flat or x.dtype not in SINGLE_AND_DOUBLE:
             return primitive.on_numpy(x, axis=axis, keepdims=keepdims)
-        y = blocks.sum_of_many(x.reshape(-1))
+        y = blocks.threaded_sum(x.reshape(-1))
         y = y / x.size if primitive is mean else y
         return y.reshape((1,) * x.ndim) if keepdims else y
 
