@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 
 import retrograde as tf
@@ -175,3 +178,31 @@ def all_trainings():
     return {
         (mode, dtype): training(mode, dtype) for dtype in ("float32", "float64") for mode in modes
     }
+
+
+def failing(how, rank):
+    """Reduces values until one worker fails."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    def step(x):
+        return tf.distribute.get_replica_context().all_reduce("SUM", x)
+
+    try:
+        for i in range(200):
+            strategy.run(step, args=(tf.ones(2),))
+            if i == 5 and strategy.cluster_resolver.task_id == rank:
+                if how == "kill":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if how == "stop":
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                if how == "raise":
+                    raise KeyError("a mistake")
+                if how == "return":
+                    return "early"
+            if i == 5 and how == "differ":
+                strategy.run(step, args=(tf.ones(3 + strategy.cluster_resolver.task_id),))
+    except tf.errors.UnavailableError:
+        if not os.environ.get("CATCH"):
+            raise
+        return "caught"
+    return "finished"

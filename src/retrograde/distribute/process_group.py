@@ -77,6 +77,7 @@ class ProcessGroup(Group):
         self._known: set[tuple] = set()  # signatures of collectives that all workers have run
         self._agreements = 0
         self._present = ""  # the collective that is running
+        self._has_failed = False
 
     # Collectives
 
@@ -237,6 +238,7 @@ class ProcessGroup(Group):
 
     def _lost(self, error: BaseException) -> WorkerLostError:
         """Returns the error for a collective that failed."""
+        self._has_failed = True
         reasons = [self._reason(i) for i in range(self.size) if i != self.rank]
         reasons = [reason for reason in reasons if reason] or [
             f"a worker ended, or did not answer for {self.timeouts.collective} seconds"
@@ -268,7 +270,7 @@ class ProcessGroup(Group):
         """
         set_process_group(Group())
         self.report_end("ended its program")
-        if self.rank:
+        if self.rank or self._has_failed:
             _keep_connection()
             return
         end = time.monotonic() + self.timeouts.shutdown
