@@ -218,9 +218,9 @@ def _sample_leaf(spec: TypeSpec, sample_index: int) -> Any:
         return _ragged_sample(spec, sample_index)
     shape = _sizes(spec, sample_index, 1 + sample_index)
     if isinstance(spec, SparseTensorSpec):
-        leaf_index = np.zeros((1, len(shape)), np.int64)
+        indices = np.zeros((1, len(shape)), np.int64)
         return SparseTensor(
-            leaf_index, _sample_values((1,), spec, sample_index), np.array(shape, np.int64)
+            indices, _sample_values((1,), spec, sample_index), np.array(shape, np.int64)
         )
     return (
         _sample_values(shape, spec, sample_index)
@@ -241,8 +241,8 @@ def _sample_values(shape: Sequence[int], spec: Any, sample_index: int) -> Tensor
     dtype = spec.dtype.numpy_dtype
     if dtype.kind == "O":
         return Tensor(np.full(shape, str(sample_index).encode(), object))
-    leaf_indices = np.arange(math.prod(shape)).reshape(shape)
-    return Tensor(np.asarray((leaf_indices % 3 != 1) * sample_index).astype(dtype))
+    positions = np.arange(math.prod(shape)).reshape(shape)
+    return Tensor(np.asarray((positions % 3 != 1) * sample_index).astype(dtype))
 
 
 def _ragged_sample(spec: RaggedTensorSpec, sample_index: int) -> Any:

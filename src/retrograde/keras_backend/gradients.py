@@ -18,18 +18,18 @@ from retrograde.distribute.reduction import ReduceOp
 def patch_optimizers():
     """Patches all Keras optimizers to densify gradients and explain missing ones."""
     BaseOptimizer._filter_empty_gradients = _wrap_filter(BaseOptimizer._filter_empty_gradients)
-    for kind in (BaseOptimizer, LossScaleOptimizer, MultiOptimizer):
-        kind.apply = _summing(kind.apply)
+    for optimizer_class in (BaseOptimizer, LossScaleOptimizer, MultiOptimizer):
+        optimizer_class.apply = _sum_over_replicas(optimizer_class.apply)
 
 
-def _summing(apply):
+def _sum_over_replicas(apply):
     """Returns `apply` of an optimizer, which in a replica sums the gradients of all replicas.
 
     Updates are made in the cross-replica context: they are the same in all replicas.
     """
 
     @functools.wraps(apply)
-    def summed(self, grads, trainable_variables=None):
+    def apply_in_replica(self, grads, trainable_variables=None):
         strategy = context.strategy
         if strategy is None or not context.in_replica or strategy.num_replicas_in_sync == 1:
             return apply(self, grads, trainable_variables)
@@ -38,7 +38,7 @@ def _summing(apply):
             lambda _, grads: apply(self, grads, trainable_variables), (grads,), {}
         )
 
-    return summed
+    return apply_in_replica
 
 
 def _wrap_filter(filter_empty):

@@ -184,19 +184,19 @@ def _check_rank(x):
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
-    own = inexact(x)
-    x = at_least_float32(own)
+    x_in = inexact(x)
+    x = at_least_float32(x_in)
     if axis is None and ord is None:
         y = _euclidean(x, None, keepdims)
     else:
-        over = tuple(canonicalize_axis(a, x.ndim, "norm") for a in _axes(axis, x.ndim))
-        if not 1 <= len(over) <= 2:
+        axes = tuple(canonicalize_axis(a, x.ndim, "norm") for a in _axes(axis, x.ndim))
+        if not 1 <= len(axes) <= 2:
             raise ValueError(
                 f"norm: ord={ord} is defined only for vectors and matrices. Received: axis={axis} "
                 f"for shape {shape_of(x)}."
             )
-        y = (_vector_norm if len(over) == 1 else _matrix_norm)(x, ord, over, keepdims)
-    return to_dtype(y, own._spec.dtype)
+        y = (_vector_norm if len(axes) == 1 else _matrix_norm)(x, ord, axes, keepdims)
+    return to_dtype(y, x_in._spec.dtype)
 
 
 def _axes(axis, ndim):
@@ -205,30 +205,34 @@ def _axes(axis, ndim):
     return axis if isinstance(axis, (list, tuple)) else (axis,)
 
 
-def _euclidean(x, over, keepdims):
-    size = absolute(x) if x._spec.dtype.kind == "c" else x
-    return sqrt(sum(size * size, over, keepdims))
+def _euclidean(x, axes, keepdims):
+    magnitude = absolute(x) if x._spec.dtype.kind == "c" else x
+    return sqrt(sum(magnitude * magnitude, axes, keepdims))
 
 
-def _vector_norm(x, ord, over, keepdims):
+def _vector_norm(x, ord, axes, keepdims):
     if ord is None or ord == 2:
-        return _euclidean(x, over, keepdims)
+        return _euclidean(x, axes, keepdims)
     if isinstance(ord, str):
         raise ValueError(f"norm: ord={shown(ord)} is not defined for vectors.")
-    size = absolute(x)
+    magnitude = absolute(x)
     if ord in (np.inf, -np.inf):
-        return (max if ord > 0 else min)(size, over, keepdims)
+        return (max if ord > 0 else min)(magnitude, axes, keepdims)
     if ord == 0:
-        return sum(to_dtype(not_equal(size, zeros_like(size)), size._spec.dtype), over, keepdims)
+        return sum(
+            to_dtype(not_equal(magnitude, zeros_like(magnitude)), magnitude._spec.dtype),
+            axes,
+            keepdims,
+        )
     if ord == 1:
-        return sum(size, over, keepdims)
-    return sum(size ** float(ord), over, keepdims) ** (1.0 / ord)
+        return sum(magnitude, axes, keepdims)
+    return sum(magnitude ** float(ord), axes, keepdims) ** (1.0 / ord)
 
 
-def _matrix_norm(x, ord, over, keepdims):
+def _matrix_norm(x, ord, axes, keepdims):
     if ord in (None, "fro"):
-        return _euclidean(x, over, keepdims)
-    x = moveaxis(x, over, (-2, -1))
+        return _euclidean(x, axes, keepdims)
+    x = moveaxis(x, axes, (-2, -1))
     if ord in ("nuc", 2, -2):
         s = linalg.svd(x, compute_uv=False)
         y = {"nuc": sum, 2: max, -2: min}[ord](s, -1)
@@ -237,7 +241,7 @@ def _matrix_norm(x, ord, over, keepdims):
         y = (max if ord > 0 else min)(sums, -1)
     else:
         raise ValueError(f"norm: ord={shown(ord)} is not defined for matrices.")
-    return expand_dims(y, tuple(sorted(over))) if keepdims else y
+    return expand_dims(y, tuple(sorted(axes))) if keepdims else y
 
 
 # Derivatives

@@ -113,9 +113,11 @@ def top_k(x, k, sorted=True):
 def in_top_k(targets, predictions, k):
     """Returns whether fewer than `k` classes score higher than the target; NaN counts as -Inf."""
     targets, predictions = tensor(targets), inexact(predictions)
-    own = take_along_axis(predictions, expand_dims(targets, -1), -1)
-    own = ar.select(ar.is_nan(own), Tensor(own._spec.dtype.type(-np.inf)), own)
-    larger = sum(to_dtype(predictions > own, INT32), -1)
+    target_score = take_along_axis(predictions, expand_dims(targets, -1), -1)
+    target_score = ar.select(
+        ar.is_nan(target_score), Tensor(target_score._spec.dtype.type(-np.inf)), target_score
+    )
+    larger = sum(to_dtype(predictions > target_score, INT32), -1)
     return larger < Tensor(np.int32(to_int(k)))
 
 

@@ -69,9 +69,9 @@ def resize(
     elif pad_to_aspect_ratio:
         x = _pad(x, axes, old_size, size, fill_value)
     y = x if interpolation == "nearest" or x.dtype.is_floating else cast(x, "float32")
-    for axis, new in zip(axes, size, strict=True):
-        if y.shape[axis] != new:
-            weights = resize_weights(y.shape[axis], new, interpolation, bool(antialias))
+    for axis, new_size in zip(axes, size, strict=True):
+        if y.shape[axis] != new_size:
+            weights = resize_weights(y.shape[axis], new_size, interpolation, bool(antialias))
             y = resample(y, axis=axis, weights=weights)
     return y if y._spec.dtype == x._spec.dtype else _round(y, x)
 
@@ -106,9 +106,9 @@ def _pad(x, axes, old_size, size, fill_value):
 
 def _round(y, x):
     """Rounds `y` to the dtype of `x` and clips it to the range of the values of `x`."""
-    everywhere = {"axis": tuple(range(x.ndim)), "keepdims": False}
+    all_axes = {"axis": tuple(range(x.ndim)), "keepdims": False}
     low, high = (
-        cast(apply(extreme, (x,), everywhere), y.dtype.name)
+        cast(apply(extreme, (x,), all_axes), y.dtype.name)
         for extreme in (reduction.min, reduction.max)
     )
     y = apply(el.rint, (y,))
@@ -154,19 +154,19 @@ def _matmul_along_axis(x, axis, matrix):
 _MIN_TOTAL_WEIGHT = 1000 * float(np.finfo(np.float32).eps)
 
 
-def _weights(old_size, new, scale, translation, method, antialias):
+def _weights(old_size, new_size, scale, translation, method, antialias):
     """Returns the interpolation matrix, differentiable in `scale` and `translation`."""
     dtype = scale._spec.dtype
     per_pixel = 1 / scale
     stretch = apply(ar.maximum, (per_pixel, Tensor(dtype.type(1)))) if antialias else 1
-    centers = (Tensor((np.arange(new) + 0.5).astype(dtype)) - translation) * per_pixel - 0.5
+    centers = (Tensor((np.arange(new_size) + 0.5).astype(dtype)) - translation) * per_pixel - 0.5
     distance = centers - Tensor(np.arange(old_size).astype(dtype)[:, None])
     distance = apply(ar.absolute, (distance,)) / stretch
     weights = _RESIZE_KERNELS[method](distance)
     total = apply(reduction.sum, (weights,), {"axis": (0,), "keepdims": True})
-    enough = apply(ar.absolute, (total,)) > _MIN_TOTAL_WEIGHT
-    inside = enough & ((centers >= -0.5) & (centers <= old_size - 0.5))
-    divisor = apply(ar.select, (enough, total, Tensor(dtype.type(1))))
+    has_weight = apply(ar.absolute, (total,)) > _MIN_TOTAL_WEIGHT
+    inside = has_weight & ((centers >= -0.5) & (centers <= old_size - 0.5))
+    divisor = apply(ar.select, (has_weight, total, Tensor(dtype.type(1))))
     return apply(ar.mask, (weights / divisor, inside))
 
 

@@ -120,11 +120,11 @@ def fmin(x1, x2):
 def clip(x, x_min, x_max):
     """Clips `x` to bounds. If the lower bound exceeds the upper one, the upper one wins."""
     x = numeric(x)
-    own = x._spec.dtype
+    dtype = x._spec.dtype
     for bound, extreme in ((x_min, ar.maximum), (x_max, ar.minimum)):
         if bound is not None:
             x = apply(extreme, pair(x, bound))
-    return to_dtype(x, own)
+    return to_dtype(x, dtype)
 
 
 def absolute(x):
@@ -164,18 +164,18 @@ def round(x, decimals=0):
 
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
     x = tensor(x)
-    own = x._spec.dtype
-    if own not in dtypes.INEXACT:
+    dtype = x._spec.dtype
+    if dtype not in dtypes.INEXACT:
         return identity(x)
-    if own in dtypes.COMPLEX:
+    if dtype in dtypes.COMPLEX:
         parts = (nan_to_num(f(x), nan, posinf, neginf) for f in (math.real, math.imag))
         return tf.complex(*parts)
-    limits = dtypes.of(own)
+    limits = dtypes.of(dtype)
     posinf = limits.max if posinf is None else posinf
     neginf = limits.min if neginf is None else neginf
-    y = ar.select(ar.is_nan(x), of_dtype(nan, own), x)
-    y = ar.select(ar.equal(x, of_dtype(np.inf, own)), of_dtype(posinf, own), y)
-    return ar.select(ar.equal(x, of_dtype(-np.inf, own)), of_dtype(neginf, own), y)
+    y = ar.select(ar.is_nan(x), of_dtype(nan, dtype), x)
+    y = ar.select(ar.equal(x, of_dtype(np.inf, dtype)), of_dtype(posinf, dtype), y)
+    return ar.select(ar.equal(x, of_dtype(-np.inf, dtype)), of_dtype(neginf, dtype), y)
 
 
 copy = unary(identity, tensor)

@@ -49,9 +49,9 @@ def take(x, indices, axis=None):
     x = tensor(x)
     if axis is None:
         x, axis = ravel(x), 0
-    at = canonicalize_axis(axis, x.ndim, "take")
-    indices = indexing.wrap_indices(_integer(indices), size=x._spec.shape[at])
-    return indexing.gather(x, indices, axis=at)
+    axis = canonicalize_axis(axis, x.ndim, "take")
+    indices = indexing.wrap_indices(_integer(indices), size=x._spec.shape[axis])
+    return indexing.gather(x, indices, axis=axis)
 
 
 def take_along_axis(x, indices, axis=None):
@@ -100,8 +100,8 @@ def argsort(x, axis=-1):
     x = numeric(x)
     if axis is None or not x.ndim:
         x, axis = ravel(x), 0
-    at = canonicalize_axis(axis, x.ndim, "argsort")
-    return apply(indexing.argsort, (x,), {"axis": at, "descending": False})
+    axis = canonicalize_axis(axis, x.ndim, "argsort")
+    return apply(indexing.argsort, (x,), {"axis": axis, "descending": False})
 
 
 def sort(x, axis=-1):
@@ -203,16 +203,16 @@ def bincount(x, weights=None, minlength=0, sparse=False):
 def histogram(x, bins=10, range=None):
     """Returns the counts in `bins` equal intervals, and the bin edges."""
     x = ravel(inexact(x))
-    own = x._spec.dtype
+    dtype = x._spec.dtype
     if range is None:
         low, high = (min(x), max(x)) if x._spec.size else (tensor(0.0), tensor(1.0))
-        low, high = to_dtype(low, own), to_dtype(high, own)
+        low, high = to_dtype(low, dtype), to_dtype(high, dtype)
         same = ar.equal(low, high)
-        half = Tensor(own.type(0.5))
+        half = Tensor(dtype.type(0.5))
         low, high = ar.select(same, low - half, low), ar.select(same, high + half, high)
     else:
-        low, high = (Tensor(own.type(end)) for end in range)
-    steps = Tensor(np.linspace(0, 1, bins + 1).astype(own))
+        low, high = (Tensor(dtype.type(end)) for end in range)
+    steps = Tensor(np.linspace(0, 1, bins + 1).astype(dtype))
     edges = low + (high - low) * steps
     index = searchsorted(edges, x, side="right") - 1
     index = ar.select(ar.equal(x, high), Tensor(np.int32(bins - 1)), index)
@@ -251,8 +251,8 @@ def _quantile(x, q, axis, method, keepdims, ignore_nan, scale):
 
     NaN sorts last and makes the result NaN, unless `ignore_nan` excludes it.
     """
-    own = inexact(x)
-    x, over = axes_to_end(at_least_float32(own), axis, "quantile")
+    x_in = inexact(x)
+    x, axes = axes_to_end(at_least_float32(x_in), axis, "quantile")
     fractions = of_dtype(q, x._spec.dtype)
     fractions = fractions / float(scale) if scale != 1 else fractions
     shape = shape_of(fractions)
@@ -268,9 +268,9 @@ def _quantile(x, q, axis, method, keepdims, ignore_nan, scale):
     y = shaping.reshape(y, shape=(*y._spec.shape[:-1], *shape))
     y = moveaxis(y, tuple(range(last, y.ndim)), tuple(range(len(shape))))
     if keepdims:
-        sizes = [1 if i in over else n for i, n in enumerate(own._spec.shape)]
+        sizes = [1 if i in axes else n for i, n in enumerate(x_in._spec.shape)]
         y = shaping.reshape(y, shape=(*shape, *sizes))
-    return to_dtype(y, own._spec.dtype)
+    return to_dtype(y, x_in._spec.dtype)
 
 
 def _interpolate_sorted(x, position, method):
