@@ -1,1 +1,1 @@
-"""A comparison of retrograde with a real TensorFlow, function by function."""
+"""Compares retrograde with TensorFlow, function by function."""

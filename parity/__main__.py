@@ -1,4 +1,4 @@
-"""The command line: make all calls in both libraries, compare, print, and on request write."""
+"""Makes all calls in both libraries, compares the results, and prints or writes a report."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ PAGE = ROOT / "docs" / "parity.md"
 
 
 def say(text: str) -> None:
-    """Progress, on stderr with the time of day; stdout has the report only."""
+    """Prints progress to stderr, with the time of day; stdout has only the report."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """The options."""
+    """Parses the options."""
     parser = argparse.ArgumentParser(
         prog="parity/run.py",
         description="Compare retrograde with TensorFlow, function by function.",
     )
     add = parser.add_argument
-    add("--seed", type=int, help="for the sources (default: another each time)")
+    add("--seed", type=int, help="the seed of the inputs (default: random)")
     add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
-    add("--record", action="store_true", help="keep TensorFlow's answers for the tests")
+    add("--record", action="store_true", help="record TensorFlow's answers for the tests")
     add("--programs", action="store_true", help="only run the examples and the guides")
     add(
         "--environments",
         type=Path,
         metavar="DIR",
-        help="take DIR/tensorflow/bin/python and DIR/retrograde/bin/python where they exist",
+        help="use DIR/tensorflow/bin/python and DIR/retrograde/bin/python, if they exist",
     )
     return parser.parse_args(arguments)
 
 
 def answers_of(library: str, python: str, seed: int, folder: Path) -> list[dict]:
-    """What a library answers to all calls; a call that ends the process is one that raises."""
+    """Returns a library's answers to all calls. A call that crashes the process is an error."""
     file = folder / f"{library}.jsonl"
     file.touch()
     calls = all_calls()
@@ -72,7 +72,7 @@ def answers_of(library: str, python: str, seed: int, folder: Path) -> list[dict]
 
 
 def _environment() -> dict[str, str]:
-    """The source of this very checkout comes first, whatever is installed."""
+    """Puts the source of this checkout before any installed package."""
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     return child_environment() | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
@@ -82,7 +82,7 @@ def _fatal(call: tuple) -> dict:
 
 
 def version_of(python: str) -> str:
-    """The version of TensorFlow that a Python has."""
+    """Returns the version of TensorFlow in an environment."""
     program = "import importlib.metadata as m; print(m.version('tensorflow-cpu'))"
     fallback = program.replace("-cpu", "")
     for text in (program, fallback):
@@ -93,15 +93,15 @@ def version_of(python: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Return 0, or 1 if something differs that is not explained."""
+    """Compares the libraries. Returns 1 if there are unexplained differences, else 0."""
     options = parse_arguments(arguments)
     seed = random.randrange(2**31) if options.seed is None else options.seed
     say(f"--seed {seed}")
-    ready = options.environments
-    theirs_python = python_of(PEER_BY_NAME["tensorflow"], ready, say)
+    environments = options.environments
+    theirs_python = python_of(PEER_BY_NAME["tensorflow"], environments, say)
     ours_python = sys.executable
-    if ready is not None and python_in(ready / "retrograde").exists():
-        ours_python = str(python_in(ready / "retrograde"))
+    if environments is not None and python_in(environments / "retrograde").exists():
+        ours_python = str(python_in(environments / "retrograde"))
     with tempfile.TemporaryDirectory() as folder:
         tables, differs = [], False
         for kind in (programs.EXAMPLES, programs.GUIDES):
@@ -121,12 +121,12 @@ def main(arguments: list[str] | None = None) -> int:
     report = Report(theirs, ours)
     print(report.text())
     if options.write:
-        facts = {
+        properties = {
             "TensorFlow": version_of(theirs_python),
             "date": datetime.date.today().isoformat(),
             "seed": str(seed),
         }
-        PAGE.write_text(page(report, facts, tables))
+        PAGE.write_text(page(report, properties, tables))
         say(f"wrote {PAGE.relative_to(ROOT)}")
     if options.record:
         recorded.write(theirs, seed)

@@ -1,4 +1,4 @@
-"""What a library answers to a call: the value, the gradients, and those of their squares."""
+"""Computes a library's answer to a call: value, gradients and second derivatives."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from parity.calls import Call
 
 
 def find(tf: Any, name: str) -> Any:
-    """What the library has under a name of TensorFlow's, or `None`."""
+    """Returns the object with a TensorFlow name in the library, or `None`."""
     return functools.reduce(lambda at, part: getattr(at, part, None), name.split(".")[1:], tf)
 
 
 def answer(tf: Any, call: Call, seed: int) -> dict:
-    """What a call gives.
+    """Runs a call.
 
-    `value` has the parts of the result, `gradient` those by each source, for random cotangents, and
-    `second` those of the sum of the squares of the gradients. `error` has the stage at which
-    something was raised, its class and its message.
+    `value` has the parts of the result. `gradient` has the gradient with respect to each source,
+    for random cotangents. `second` has the gradients of the sum of their squares. `error` has the
+    stage, the class and the message of an exception.
     """
     found = call._asdict()
     if find(tf, call.function) is None:
         return found | {"missing": True}
     if not call.expression:
         return found
-    numbers = f"{call.function} {call.expression}"  # the same in both precisions
+    numbers = f"{call.function} {call.expression}"  # the same in all precisions
     rng = np.random.default_rng([seed, zlib.crc32(numbers.encode())])
     sources = Sources(tf, rng, call.precision)
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
         sources.tapes = (outer, inner)
-        with _noting(found, "value"):
+        with _recording_error(found, "value"):
             names = {"f": find(tf, call.function), "S": sources, "tf": tf, "np": np}
             parts = leaves(tf, eval(call.expression, names))
             found["value"] = [plain(part) for part in parts]
-        if "error" in found or not sources.made:
-            return found | {"sources": [plain(x) for x in sources.made]}
-        with _noting(found, "gradient"):
-            gradients = _gradients(tf, inner, parts, sources.made, rng)
+        if "error" in found or not sources.created:
+            return found | {"sources": [plain(x) for x in sources.created]}
+        with _recording_error(found, "gradient"):
+            gradients = _gradients(tf, inner, parts, sources.created, rng)
             found["gradient"] = [plain(g) for g in gradients]
             squares = [_sum_of_squares(tf, g) for g in gradients if g is not None]
-    found["sources"] = [plain(x) for x in sources.made]
+    found["sources"] = [plain(x) for x in sources.created]
     if "error" not in found and squares:
-        with _noting(found, "second"):
-            second = outer.gradient(squares, sources.made)
+        with _recording_error(found, "second"):
+            second = outer.gradient(squares, sources.created)
             found["second"] = [plain(_dense(tf, g)) for g in second]
     return found
 
 
 @contextlib.contextmanager
-def _noting(found: dict, stage: str) -> Any:
-    """Writes down what is raised, and at what stage."""
+def _recording_error(found: dict, stage: str) -> Any:
+    """Records an exception and its stage."""
     try:
         yield
     except Exception as error:
@@ -64,13 +64,13 @@ def _noting(found: dict, stage: str) -> Any:
 
 
 class Sources:
-    """Makes the sources of a call, which tapes watch, and keeps them.
+    """Creates the sources of a call, which tapes watch, and keeps them.
 
-    `S(2, 3)` has that shape and lies between `lo` and `hi`. Of `kind` "sq" it is a square matrix
-    far from singular, with eigenvalues apart; "spd" a positive definite one, "cspd" the same as
-    complex numbers; "tri" a lower triangular one; "tridiag" the three diagonals of one with a
-    large diagonal; "c" are complex numbers of two sources. The numbers are the same in both
-    precisions.
+    `S(2, 3)` has that shape and values between `lo` and `hi`. Of `kind` "sq" it is a
+    well-conditioned square matrix with distinct eigenvalues; "spd" a positive definite matrix,
+    "cspd" the same with a complex dtype; "tri" a lower triangular matrix; "tridiag" the three
+    diagonals of a diagonally dominant matrix; "c" a complex tensor of two sources. The values are
+    the same in all precisions.
     """
 
     def __init__(self, tf: Any, rng: np.random.Generator, precision: str) -> None:
@@ -78,7 +78,7 @@ class Sources:
         self.rng = rng
         self.precision = precision
         self.tapes = ()
-        self.made = []
+        self.created = []
 
     def __call__(self, *shape: int, lo: float = 0.2, hi: float = 0.8, kind: str = "") -> Any:
         if kind == "c":
@@ -92,24 +92,24 @@ class Sources:
         source = self.tf.cast(x.astype(np.float32), self.precision)
         for tape in self.tapes:
             tape.watch(source)
-        self.made.append(source)
+        self.created.append(source)
         return source
 
 
-def _apart(x: np.ndarray) -> np.ndarray:
+def _distinct(x: np.ndarray) -> np.ndarray:
     return np.diag(np.arange(1.0, x.shape[-1] + 1))
 
 
 _KINDS: dict[str, Callable] = {
-    "sq": lambda x: x + _apart(x),
-    "spd": lambda x: x @ x.swapaxes(-1, -2) + _apart(x),
+    "sq": lambda x: x + _distinct(x),
+    "spd": lambda x: x @ x.swapaxes(-1, -2) + _distinct(x),
     "tridiag": lambda x: x + np.array([[0.0], [2.0], [0.0]]),
     "tri": lambda x: np.tril(x) + np.eye(x.shape[-1]),
 }
 
 
 def leaves(tf: Any, value: Any) -> list:
-    """The tensors and plain values in a structure, a sparse or ragged tensor."""
+    """Returns the tensors and plain values in a structure or a composite tensor."""
     if isinstance(value, dict):
         return [leaf for key in sorted(value) for leaf in leaves(tf, value[key])]
     if isinstance(value, list | tuple):
@@ -130,7 +130,7 @@ _COMPOSITES = {
 
 
 def _gradients(tf: Any, tape: Any, parts: list, sources: list, rng: np.random.Generator) -> list:
-    """The gradients of the parts, each weighed at random: equal weights would hide mistakes."""
+    """Computes gradients with random upstream gradients; equal ones would hide errors."""
     targets = [y for y in parts if hasattr(y, "numpy") and _is_inexact(y.dtype)]
     weights = [tf.cast(_random_like(y, rng), y.dtype) for y in targets]
     return [_dense(tf, g) for g in tape.gradient(targets, sources, output_gradients=weights)]
@@ -156,7 +156,7 @@ def _sum_of_squares(tf: Any, g: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """A tensor as JSON can hold it, exactly; plain values as they are."""
+    """Converts a tensor to JSON values, exactly; returns plain values unchanged."""
     if x is None or isinstance(x, bool | int | float | str | list):
         return x
     if not hasattr(x, "numpy"):
@@ -177,6 +177,6 @@ def plain(x: Any) -> Any:
 
 
 def array_of(leaf: dict) -> np.ndarray:
-    """The array that `plain` wrote down."""
+    """Returns the array that `plain` converted."""
     data = np.frombuffer(base64.b64decode(leaf["data"]), leaf["stored"])
     return data.reshape(leaf["shape"])

@@ -1,4 +1,4 @@
-"""The sample calls: what is called, and in what precision."""
+"""Defines the sample calls and their precisions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FOLDER = pathlib.Path(__file__).parent
 class Call(NamedTuple):
     """One call of one function.
 
-    `expression` is over `f` (the function), `S` (which makes a source), `tf` and `np`. An empty one
-    only asks whether the function is there.
+    `expression` uses `f` (the function), `S` (which creates a source), `tf` and `np`. If it is
+    empty, only the existence of the function is checked.
     """
 
     function: str
@@ -24,10 +24,10 @@ class Call(NamedTuple):
 
 
 def namespaces() -> dict[str, dict[str, list[str]]]:
-    """The expressions to compare for each function of each namespace.
+    """Returns the expressions to compare for each function of each namespace.
 
-    `more_calls.json` has more of them, and others "instead" of those whose answer depends on a
-    choice that is free, as the signs of eigenvectors do.
+    `more_calls.json` has additional calls, and calls "instead" of those whose result is not unique,
+    such as the signs of eigenvectors.
     """
     recorded = json.loads((FOLDER / "calls.json").read_text())
     added = json.loads((FOLDER / "more_calls.json").read_text())
@@ -42,7 +42,7 @@ def namespaces() -> dict[str, dict[str, list[str]]]:
 
 
 def all_calls() -> list[Call]:
-    """Every call, in every precision."""
+    """Returns every call, in every precision."""
     return [
         Call(name, expression, precision)
         for functions in namespaces().values()

@@ -1,4 +1,4 @@
-"""Whether two libraries gave the same answer to a call."""
+"""Compares the answers of two libraries to a call."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ STAGES = ("value", "gradient", "second")
 SAME = "same"
 DIFFERENT = "different"
 LISTED = "listed"  # different, but on purpose
-BEYOND = "beyond"  # TensorFlow raised something, retrograde has an answer
+BEYOND = "beyond"  # TensorFlow raised an error, and retrograde has a result
 NOTHING = "nothing"  # there is nothing to compare
 
-CRASH = "crash"  # the class of the error, where a call ended the process
+CRASH = "crash"  # the class of the error if a call crashed the process
 
-# How far apart two numbers may be, as parts of the largest of their array, and at least. In single
-# precision the distance of TensorFlow's own answer from the one in double precision tells how
-# much is lost on the way; where there is none, more is allowed.
+# Relative and absolute tolerances; the first are relative to the largest element. In single
+# precision, the difference of TensorFlow's result from its result in double precision estimates the
+# rounding error. Without that, the tolerance is larger.
 DOUBLE, AT_LEAST_DOUBLE = 1e-7, 1e-12
 SINGLE, AT_LEAST_SINGLE = 2e-5, 1e-6
 SINGLE_ALONE = 2e-4
@@ -29,22 +29,22 @@ TIMES_LOST = 20
 
 
 class Finding(NamedTuple):
-    """What came of one stage of one call."""
+    """The result of comparing one stage of one call."""
 
     kind: str
     why: str = ""
 
 
 def is_random(function: str) -> bool:
-    """Whether a function draws random numbers, whose values nobody can compare."""
+    """Returns whether a function draws random numbers, so that values cannot be compared."""
     words = ("random", "dropout", "fractional", "candidate_sampler", "sample_distorted")
     return any(word in function for word in words)
 
 
 def compare(theirs: dict, ours: dict, theirs_in_double: dict | None = None) -> dict[str, Finding]:
-    """A finding for each stage; `theirs` are TensorFlow's answers.
+    """Returns a finding for each stage; `theirs` are TensorFlow's answers.
 
-    Of random functions only shapes and dtypes are compared, and whether there is a gradient.
+    For random functions, only shapes, dtypes and the existence of gradients are compared.
     """
     return {stage: _stage(stage, theirs, ours, theirs_in_double or {}) for stage in STAGES}
 
@@ -64,7 +64,7 @@ def _stage(stage: str, theirs: dict, ours: dict, in_double: dict) -> Finding:
 
 
 def _unanswered(stage: str, theirs: dict, ours: dict) -> Finding:
-    """Where TensorFlow raised something: a mistake raises the same class here."""
+    """Compares the exception classes if TensorFlow raised an error."""
     if theirs.get("error", [""])[0] != stage:
         return Finding(NOTHING)
     if any(leaf is not None for leaf in ours.get(stage, [])):
@@ -78,7 +78,7 @@ def _unanswered(stage: str, theirs: dict, ours: dict) -> Finding:
 
 
 def _leaves(expected: list, actual: list, wide: Any, precision: str, random: bool) -> str:
-    """What is wrong with one of several leaves; nothing, if they are the same."""
+    """Describes the first difference of several leaves, or returns an empty string."""
     if len(actual) != len(expected):
         return f"{len(actual)} results, expected {len(expected)}"
     if wide is None or len(wide) != len(expected):
@@ -91,7 +91,7 @@ def _leaves(expected: list, actual: list, wide: Any, precision: str, random: boo
 
 
 def _absent(expected: list) -> Finding:
-    """Second derivatives may be missing altogether, if there is no first one."""
+    """Accepts missing second derivatives if all of TensorFlow's are `None`."""
     if all(leaf is None for leaf in expected):
         return Finding(SAME)
     return Finding(DIFFERENT, f"nothing, expected {_short(expected)}")
@@ -103,7 +103,7 @@ def _raised(answer: dict) -> str:
 
 
 def _leaf(expected: Any, actual: Any, wide: Any, precision: str, random: bool) -> str:
-    """What is wrong with `actual`; nothing, if it is the same."""
+    """Describes the difference, or returns an empty string."""
     tensors = [isinstance(leaf, dict) for leaf in (expected, actual)]
     if tensors != [True, True]:
         plain = not any(tensors) and expected == actual
@@ -126,15 +126,15 @@ def _numbers(expected: dict, actual: dict, wide: Any, precision: str) -> str:
         finite = np.isfinite(a) & np.isfinite(b)
         with np.errstate(all="ignore"):
             bound = _bound(a, b, wide, precision)
-            wrong = np.where(finite, ~(np.abs(a - b) <= bound), ~_alike(a, b))
+            wrong = np.where(finite, ~(np.abs(a - b) <= bound), ~_same_nonfinite(a, b))
     if not wrong.any():
         return ""
     at = tuple(np.argwhere(wrong)[0].tolist())
     return f"{b[at]!r} at {list(at)}, expected {a[at]!r}"
 
 
-def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Where both are not a number, or the same infinity."""
+def _same_nonfinite(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns where both are NaN or the same infinity."""
     return (a == b) | (np.isnan(a) & np.isnan(b))
 
 
@@ -149,7 +149,7 @@ def _bound(a: np.ndarray, b: np.ndarray, wide: Any, precision: str) -> float:
 
 
 def _is_single(x: np.ndarray) -> bool:
-    """Whether numbers were computed in single precision, whatever their dtype says."""
+    """Returns whether all values are representable in single precision."""
     narrow = np.complex64 if x.dtype.kind == "c" else np.float32
     return np.array_equal(x, x.astype(narrow), equal_nan=True)
 

@@ -1,6 +1,6 @@
-"""What differs from TensorFlow on purpose, by function and stage.
+"""Lists the intentional differences from TensorFlow, by function and stage.
 
-One that does not differ in the recorded answers either has to come off the list.
+The tests fail if an entry does not differ in the recorded answers.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """The words under which docs/differences.md speaks of it, and the calls that it is about.
+    """An entry of docs/differences.md, and a pattern for the calls that it applies to.
 
-    `where` is a pattern that is found in `expression precision` of these calls.
+    `pattern` is searched for in `expression precision` of a call.
     """
 
-    words: str
-    where: str
+    title: str
+    pattern: str
 
     def explains(self, answer: dict) -> bool:
-        """Whether it is about the call that gave `answer`."""
-        return bool(re.search(self.where, f"{answer['expression']} {answer['precision']}"))
+        """Returns whether it applies to the call of `answer`."""
+        return bool(re.search(self.pattern, f"{answer['expression']} {answer['precision']}"))
 
 
 _WRONG = "Corrected derivatives"

@@ -1,9 +1,9 @@
-"""Makes `calls.json` out of a record of TensorFlow's public callables.
+"""Generates `calls.json` from a list of TensorFlow's public callables.
 
     python parity/make_calls.py RECORD
 
-The record maps namespaces to lists of `{"name": ..., "kind": ..., "call": ...}`. Kept are the
-functions, each with its sample call, or with none if there is none.
+The list maps namespaces to lists of `{"name": ..., "kind": ..., "call": ...}`. Functions are kept,
+each with its sample call, if it has one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import pathlib
 import sys
 
-# Where there is something to compute. The others hold data sets, devices, files and their like.
+# The numerical namespaces. The others have datasets, devices, files and so on.
 NAMESPACES = (
     "tf",
     "tf.math",
@@ -33,7 +33,7 @@ NAMESPACES = (
 
 
 def main(record: str) -> None:
-    """Writes the file beside this one: a line for each function, by namespace."""
+    """Writes `calls.json`, with one line for each function, by namespace."""
     namespaces = json.loads(pathlib.Path(record).read_text())["namespaces"]
     blocks = []
     for namespace in NAMESPACES:

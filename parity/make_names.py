@@ -1,9 +1,9 @@
-"""Makes `src/retrograde/_api/tensorflow_names.txt`: the public names of TensorFlow, by module.
+"""Generates `src/retrograde/_api/tensorflow_names.txt`: TensorFlow's public names, by module.
 
     python parity/make_names.py
 
-It runs with the Python of an environment that has TensorFlow. Of `tf.keras`, `tf.lite` and
-`tf.compat.v1` only the module itself is named.
+Run it with a Python that has TensorFlow. The names inside `tf.keras`, `tf.lite` and `tf.compat` are
+not listed.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ PRIVATE = ("tf.python", "tf.tools", "tf.core", "tf.compiler", "tf.security", "tf
 
 
 def names_of(module: types.ModuleType, path: str) -> dict[str, list[str]]:
-    """The public names of a module and of those in it; a module's own name ends in a dot."""
+    """Returns the public names of a module and its submodules, whose names end with a dot."""
     found: dict[str, list[str]] = {path: []}
     for name in sorted({*dir(module), *getattr(module, "__all__", ())}):
-        whole = f"{path}.{name}"
-        if name.startswith("_") or whole in PRIVATE or not hasattr(module, name):
+        full = f"{path}.{name}"
+        if name.startswith("_") or full in PRIVATE or not hasattr(module, name):
             continue
         value = getattr(module, name)
         if not isinstance(value, types.ModuleType):
             found[path].append(name)
         elif "tensorflow" in value.__name__ or value.__name__.startswith("keras"):
             found[path].append(f"{name}.")
-            found |= {whole: []} if whole in CLOSED else names_of(value, whole)
+            found |= {full: []} if full in CLOSED else names_of(value, full)
     return found
 
 
 def text(names: dict[str, list[str]]) -> str:
-    """Modules stand at the beginning of a line, their names below them."""
+    """Formats the names: each module on a line, its names indented below it."""
     lines = []
     for path in sorted(names):
         lines.append(path)

@@ -1,7 +1,7 @@
-"""Programs written for TensorFlow, run by it and by retrograde: both come to the same.
+"""Runs programs written for TensorFlow on TensorFlow and on retrograde, and compares the results.
 
-Two kinds: the examples, in a small size, and those that go through what TensorFlow's published
-guides teach. Each writes what it found to a file: numbers, words, and lists and dicts of these.
+There are two kinds: the examples, in a small size, and programs that follow TensorFlow's published
+guides. Each writes its results to a file: numbers, strings, and lists and dicts of these.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from benchmarks.peers import ROOT
 from benchmarks.processes import child_environment
 
-SMALLEST = 1e-2  # a number that is a difference of two near ones is left to a size of its own
+MIN_SCALE = 1e-2  # for values near zero, which are differences of larger numbers
 
 
 class Programs(NamedTuple):
-    """A folder of programs, and what TensorFlow found with them.
+    """A folder of programs, and TensorFlow's results.
 
-    Numbers may differ by `tolerance` of the largest in a value: rounding grows with the steps of
-    training. A file that has the words `mark` in it can be run.
+    `tolerance` is relative to the largest number in a value; rounding errors grow during training.
+    Files that contain `mark` are programs.
     """
 
     kind: str
@@ -34,16 +34,16 @@ class Programs(NamedTuple):
     tolerance: float
 
     def names(self) -> list[str]:
-        """The files that can be run."""
+        """Returns the names of the programs."""
         files = sorted(self.folder.glob("*.py"))
         return [file.stem for file in files if self.mark in file.read_text()]
 
     def recorded(self) -> dict[str, dict]:
-        """What TensorFlow found when it was last asked."""
+        """Returns TensorFlow's recorded results."""
         return json.loads(self.answers.read_text())
 
     def record(self, answers: dict[str, Any]) -> None:
-        """Keeps what TensorFlow found for the tests."""
+        """Records TensorFlow's results for the tests."""
         lines = [f" {json.dumps(name)}: {_text(found)}" for name, found in answers.items()]
         self.answers.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
@@ -67,7 +67,7 @@ GUIDES = Programs(
 
 
 def _text(found: Any) -> str:
-    """JSON with one line for each value; numbers with nine digits, which tell float32s apart."""
+    """Formats JSON with one line per value, and nine digits, enough for float32."""
     if not isinstance(found, dict):
         return json.dumps(found)
     lines = [f"  {json.dumps(key)}: {json.dumps(_short(value))}" for key, value in found.items()]
@@ -82,10 +82,10 @@ def _short(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def found_by(
+def results_of(
     programs: Programs, name: str, command: list[str], folder: Path, environment: dict
 ) -> dict | str:
-    """What a program found, or the last line of what went wrong."""
+    """Returns the results of a program, or the last line of its error."""
     file = folder / f"{name}.json"
     file.unlink(missing_ok=True)
     program = [str(programs.folder / f"{name}.py"), *programs.options, "--numbers", str(file)]
@@ -98,12 +98,12 @@ def found_by(
         check=False,
     )
     if run.returncode:
-        return (run.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        return (run.stderr.strip().splitlines() or ["ended without a message"])[-1]
     return json.loads(file.read_text())
 
 
 class Outcome(NamedTuple):
-    """What came of a comparison: what was compared, the largest difference, what is wrong."""
+    """The result of a comparison: compared values, largest difference, and errors."""
 
     compared: str
     largest: float
@@ -111,25 +111,25 @@ class Outcome(NamedTuple):
 
 
 def compared(theirs: dict | str, ours: dict | str, tolerance: float) -> Outcome:
-    """Compares what two libraries found."""
+    """Compares the results of two libraries."""
     if isinstance(theirs, str) or isinstance(ours, str):
         return Outcome("", 0.0, [f"fails: {x}" for x in (theirs, ours) if isinstance(x, str)])
     if theirs.keys() != ours.keys():
-        return Outcome("", 0.0, [f"other values: {sorted(theirs.keys() ^ ours.keys())}"])
+        return Outcome("", 0.0, [f"different values: {sorted(theirs.keys() ^ ours.keys())}"])
     largest, wrong = 0.0, []
     for name in theirs:
-        difference, words = _difference(name, theirs[name], ours[name], tolerance)
+        difference, problems = _difference(name, theirs[name], ours[name], tolerance)
         largest = max(largest, difference)
-        wrong += words
+        wrong += problems
     single = all(isinstance(value, float) for value in theirs.values())
     return Outcome("; ".join(theirs) if single else f"{len(theirs)} values", largest, wrong)
 
 
 def _difference(name: str, theirs: Any, ours: Any, tolerance: float) -> tuple[float, list[str]]:
-    """The largest difference in a value, by its size, and what is not the same, in words."""
+    """Returns the largest relative difference in a value, and descriptions of differences."""
     expected, found = dict(_leaves(name, theirs)), dict(_leaves(name, ours))
     sizes = [abs(x) for x in expected.values() if _is_number(x) and math.isfinite(x)]
-    size, largest, wrong = max([*sizes, SMALLEST]), 0.0, []
+    size, largest, wrong = max([*sizes, MIN_SCALE]), 0.0, []
     for place in expected.keys() | found.keys():
         a, e = found.get(place, "absent"), expected.get(place, "absent")
         if a == e or (a != a and e != e):
@@ -162,19 +162,19 @@ def _shown(value: Any) -> str:
 def compare(
     programs: Programs, theirs: str, ours: str, folder: Path, say: Callable[[str], None]
 ) -> tuple[dict[str, Outcome], dict[str, dict | str]]:
-    """What came of each program, and what TensorFlow found; both are named by their Python."""
+    """Returns the outcome for each program, and TensorFlow's results."""
     outcomes, answers = {}, {}
     for name in programs.names():
         say(f"{programs.kind} {name}")
-        answers[name] = found_by(programs, name, [theirs], folder, {})
+        answers[name] = results_of(programs, name, [theirs], folder, {})
         source = {"PYTHONPATH": str(ROOT / "src")}
-        run = found_by(programs, name, [ours, "-m", "retrograde", "run"], folder, source)
+        run = results_of(programs, name, [ours, "-m", "retrograde", "run"], folder, source)
         outcomes[name] = compared(answers[name], run, programs.tolerance)
     return outcomes, answers
 
 
 def table(kind: str, outcomes: dict[str, Outcome]) -> str:
-    """A table in Markdown."""
+    """Returns a Markdown table."""
     rows = [
         f"| `{name}` | {outcome.compared} | {_verdict(outcome)} |"
         for name, outcome in outcomes.items()

@@ -1,4 +1,4 @@
-"""Answers that TensorFlow once gave, kept for the tests."""
+"""Reads and writes TensorFlow's recorded answers, for the tests."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import json
 from pathlib import Path
 
 FILE = Path(__file__).resolve().parent.parent / "tests" / "parity" / "answers.jsonl.gz"
-LONGEST = 30_000  # characters of an answer; calls on large images are left to `make parity`
+MAX_LENGTH = 30_000  # characters; only `make parity` compares longer answers
 
 
 def write(answers: list[dict], seed: int) -> None:
-    """Keeps the answers, all but the longest in both precisions."""
-    long = {_call(answer) for answer in answers if len(json.dumps(answer)) > LONGEST}
+    """Writes the answers, except for calls with long answers."""
+    long = {_call(answer) for answer in answers if len(json.dumps(answer)) > MAX_LENGTH}
     kept = [seed, *(_shortened(answer) for answer in answers if _call(answer) not in long)]
     with gzip.GzipFile(FILE, "wb", 9, mtime=0) as file:  # the same bytes for the same answers
         file.write("\n".join(map(json.dumps, kept)).encode())
 
 
 def _shortened(answer: dict) -> dict:
-    """Without messages, and without the sources but in one precision: they are the same in all."""
+    """Removes messages, and sources except in float32: they are the same in all precisions."""
     if "error" in answer:
         answer = answer | {"error": [*answer["error"][:2], ""]}
     if answer["precision"] == "float32":
@@ -32,7 +32,7 @@ def _call(answer: dict) -> tuple[str, str]:
 
 
 def read() -> tuple[int, dict[str, list[dict]]]:
-    """The seed, and the answers of each function."""
+    """Returns the seed and the answers for each function."""
     with gzip.open(FILE, "rt") as file:
         seed, *answers = map(json.loads, file)
     found = {}

@@ -1,4 +1,4 @@
-"""From answers to tables in Markdown."""
+"""Formats the comparison as Markdown tables."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TITLES = {"value": "value", "gradient": "gradient", "second": "second order"}
 
 
 class Entry(NamedTuple):
-    """What came of one function: the findings on all its calls, by stage.
+    """The findings for all calls of one function, by stage.
 
-    There are none if it is missing, or was not compared.
+    There are none if the function is missing or was not compared.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     findings: dict[str, list[Finding]]
 
     def first(self, stage: str, *kinds: str) -> Finding | None:
-        """A finding of the first of `kinds` that there is."""
+        """Returns a finding of the first of `kinds` that occurs."""
         for kind in kinds:
             for finding in self.findings[stage]:
                 if finding.kind == kind:
@@ -34,12 +34,12 @@ class Entry(NamedTuple):
         return None
 
     def verdict(self, stage: str) -> str:
-        """The kind that speaks for all calls: one that differs says more than one that does not."""
+        """Returns the kind for all calls; a difference takes precedence."""
         return self.first(stage, DIFFERENT, LISTED, SAME, BEYOND, NOTHING).kind
 
 
 class Report:
-    """The findings on every function of every namespace."""
+    """The findings for every function of every namespace."""
 
     def __init__(self, theirs: list[dict], ours: list[dict]) -> None:
         by_function = [_by_function(answers) for answers in (theirs, ours)]
@@ -53,11 +53,11 @@ class Report:
 
     @property
     def entries(self) -> list[Entry]:
-        """Those of all namespaces."""
+        """Returns the entries of all namespaces."""
         return [entry for entries in self.namespaces.values() for entry in entries]
 
     def with_kind(self, kind: str) -> list[tuple[str, str, str]]:
-        """Function, stage and reason for each finding of a kind."""
+        """Returns function, stage and reason for each finding of a kind."""
         return [
             (entry.name, stage, entry.first(stage, kind).why)
             for entry in self.entries
@@ -66,12 +66,12 @@ class Report:
         ]
 
     def rows(self) -> list[list[str]]:
-        """A row for each namespace, and one for all."""
+        """Returns a row for each namespace, and one for all."""
         rows = [_row(name, entries) for name, entries in self.namespaces.items()]
         return [*rows, _row("all", self.entries)]
 
     def text(self) -> str:
-        """The table, and what is not explained."""
+        """Returns the table and the unexplained differences."""
         lines = [table(HEADINGS, self.rows())]
         lines += [
             f"{name}, {TITLES[stage]}: {why}" for name, stage, why in self.with_kind(DIFFERENT)
@@ -87,7 +87,7 @@ def _by_function(answers: list[dict]) -> dict[str, list[dict]]:
 
 
 def entry_of(name: str, theirs: list[dict], ours: list[dict]) -> Entry:
-    """What came of one function; the answers are those to the same calls, in the same order."""
+    """Compares the answers for one function, which are in the same order."""
     missing = any("missing" in answer for answer in ours)
     if missing or not any(answer["expression"] for answer in theirs):
         return Entry(name, missing, {})
@@ -102,15 +102,15 @@ def entry_of(name: str, theirs: list[dict], ours: list[dict]) -> Entry:
 
 
 def _explained(finding: Finding, stage: str, theirs: dict) -> Finding:
-    """The finding; if it is on the list of differences, it says so."""
+    """Marks a finding that is on the list of intentional differences."""
     difference = DIFFERENCES.get((theirs["function"], stage))
     if finding.kind == DIFFERENT and difference and difference.explains(theirs):
-        return Finding(LISTED, difference.words)
+        return Finding(LISTED, difference.title)
     return finding
 
 
 def _refused(theirs: dict) -> bool:
-    """Whether TensorFlow takes a call in single precision, but not in this one."""
+    """Returns whether TensorFlow accepts a call in single precision, but not in this one."""
     return theirs["precision"] != "float32" and theirs.get("error", [""])[0] == "value"
 
 
@@ -120,7 +120,7 @@ HEADINGS = [
     "missing",
     "not compared",
     *(f"same {TITLES[stage]}" for stage in STAGES),
-    "differs on purpose",
+    "intentionally different",
     "unexplained",
 ]
 
@@ -136,31 +136,31 @@ def _row(title: str, entries: list[Entry]) -> list[str]:
 
 
 def _share(compared: list[Entry], stage: str) -> str:
-    """How many are the same, of those that TensorFlow has an answer to."""
+    """Returns how many agree, among those with a TensorFlow result."""
     kinds = [entry.verdict(stage) for entry in compared]
     same, different = kinds.count(SAME), kinds.count(DIFFERENT) + kinds.count(LISTED)
     return f"{same} of {same + different}" if same + different else "-"
 
 
 def table(headings: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown."""
+    """Returns a Markdown table."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 @functools.cache
-def anchor_of(words: str) -> str:
-    """Where docs/differences.md speaks of something: its heading, as a link names it."""
-    before = DIFFERENCES_PAGE.read_text().partition(words)[0]
+def anchor_of(title: str) -> str:
+    """Returns the anchor of the section of docs/differences.md that contains `title`."""
+    before = DIFFERENCES_PAGE.read_text().partition(title)[0]
     heading = [line for line in before.splitlines() if line.startswith("## ")][-1]
     return heading.removeprefix("## ").lower().replace(" ", "-")
 
 
-def page(report: Report, facts: dict[str, str], programs: Sequence[str]) -> str:
-    """docs/parity.md."""
+def page(report: Report, properties: dict[str, str], programs: Sequence[str]) -> str:
+    """Returns the text of docs/parity.md."""
     parts = [
         "# Parity with TensorFlow",
-        INTRODUCTION.format(**facts),
+        INTRODUCTION.format(**properties),
         table(HEADINGS, report.rows()),
         EXPLANATION,
         "## Programs",
@@ -168,15 +168,15 @@ def page(report: Report, facts: dict[str, str], programs: Sequence[str]) -> str:
         *programs,
         "## Unexplained",
         _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.with_kind(DIFFERENT)),
-        "## Different on purpose",
+        "## Intentional differences",
         _items(_linked(*found) for found in report.with_kind(LISTED)),
-        "## Where TensorFlow has no answer",
-        "TensorFlow raises this error; retrograde has an answer.",
+        "## Not supported by TensorFlow",
+        "TensorFlow raises this error; retrograde returns a result.",
         _items(f"`{n}`, {TITLES[s]}: `{w.split(':')[0]}`" for n, s, w in report.with_kind(BEYOND)),
         "## Missing",
         _names(entry.name for entry in report.entries if entry.missing),
         "## Not compared",
-        "retrograde has these too, but there is no sample call for them.",
+        "retrograde has these functions, but there is no sample call for them.",
         _names(e.name for e in report.entries if not e.findings and not e.missing),
     ]
     return "\n\n".join(parts) + "\n"
@@ -184,31 +184,32 @@ def page(report: Report, facts: dict[str, str], programs: Sequence[str]) -> str:
 
 INTRODUCTION = """\
 `make parity` calls every function of TensorFlow's numerical namespaces in TensorFlow and in
-retrograde, on the same random inputs, and compares what comes back: the value, the gradient by each
-input (for random cotangents), and the gradient of the sum of the squares of these gradients. This
-page was written on {date}, with TensorFlow {TensorFlow} and `--seed {seed}`; each run draws other
-inputs unless it is given a seed. A sample of TensorFlow's answers is kept in `tests/parity`, where
-every run of the tests compares with it."""
+retrograde, with the same random inputs. It compares the values, the gradients with respect to each
+input (for random cotangents), and the gradients of the sum of the squares of these gradients. This
+page was written on {date}, with TensorFlow {TensorFlow} and `--seed {seed}`; without a seed, each
+run uses different inputs. `tests/parity` has a sample of TensorFlow's answers, so that the tests
+compare with them without TensorFlow."""
 
 EXPLANATION = """\
-A function counts as the same if all its sample calls are, in float32, float64, float16 and
-bfloat16: in dtype, in shape and in number, to 1e-7 of the largest element in float64, else to
-what TensorFlow itself loses there. `None` is the same as `None` alone, and a mistake has to raise
-the same class. Of functions that draw random numbers, dtypes and shapes are compared, and whether
-there is a gradient. A second order is counted where TensorFlow has a gradient to start from."""
+A function counts as the same if all its sample calls agree in float32, float64, float16 and
+bfloat16: in dtype, shape and values. The tolerance is 1e-7 of the largest element in float64, and
+TensorFlow's own rounding error in the other dtypes. `None` agrees only with `None`, and invalid
+arguments must raise the same exception class. For functions that draw random numbers, dtypes,
+shapes and the existence of a gradient are compared. Second order is compared if TensorFlow has a
+gradient."""
 
 
 PROGRAMS = """\
-These programs begin with `import tensorflow as tf`. Each is run by TensorFlow and by
-`retrograde run`: the [examples](gallery.md), in a small size, and programs that go, cell by cell,
-through what TensorFlow's published guides teach (`tests/programs/guides`). What they come to is
-compared: numbers, to 1e-3 of their size in an example and 1e-4 in a guide, shapes, dtypes, texts
-and the classes of errors. The largest difference is a share of the largest number in a value."""
+These programs start with `import tensorflow as tf`. Each runs on TensorFlow and with
+`retrograde run`: the [examples](gallery.md), in a small size, and programs that follow TensorFlow's
+published guides cell by cell (`tests/programs/guides`). Their results are compared: numbers, with a
+relative tolerance of 1e-3 in examples and 1e-4 in guides, shapes, dtypes, strings and exception
+classes. The largest difference is relative to the largest number in a value."""
 
 
-def _linked(name: str, stage: str, words: str) -> str:
-    text = words.replace("**", "")
-    return f"`{name}`, {TITLES[stage]}: [{text}](differences.md#{anchor_of(words)})"
+def _linked(name: str, stage: str, title: str) -> str:
+    text = title.replace("**", "")
+    return f"`{name}`, {TITLES[stage]}: [{text}](differences.md#{anchor_of(title)})"
 
 
 def _items(lines: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
-"""Compare with TensorFlow: `python parity/run.py --help`.
+"""Compares retrograde with TensorFlow: `python parity/run.py --help`.
 
-Started as a script, Python looks for modules in this folder; the package lies one level above.
+For a script, Python adds its folder to `sys.path`; the package is one level above.
 """
 
 import runpy

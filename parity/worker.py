@@ -1,7 +1,7 @@
-"""The process of one library: makes all calls and writes down what they answer, a line each.
+"""The process of one library. Makes all calls and writes the answers, one per line.
 
-It is started as `python -m parity.worker LIBRARY SEED FILE [START]` with the Python of that
-library. START calls are left out: a library may have died of one.
+The Python of the library runs it as `python -m parity.worker LIBRARY SEED FILE [START]`. The first
+START calls are skipped, for example after a crash.
 """
 
 from __future__ import annotations

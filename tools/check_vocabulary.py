@@ -114,7 +114,11 @@ RETIRED = [
     ("anew", "again"),
     ("beside", "next to, in addition to"),
     ("to the bit", "bit-for-bit identical"),
-    ("(?:a|an|any|no|each) [a-z]+ of (?:numpy|tensorflow|python|keras|jax|scipy)'s", "a NumPy …"),
+    (
+        "(?:a|an|any|no|each) [a-z]+ of (?:numpy|tensorflow|python|keras|jax|scipy)'s"
+        "(?=[.,;:)]| (?:and|are|for|has|in|is|or|that|was|which) )",
+        "a NumPy …",
+    ),
     ("limits? of memory", "memory limit"),
     ("learning to learn", "meta-learning"),
     ("tested by table", "table-driven tests"),

@@ -1,13 +1,14 @@
-"""Mutation testing: do the tests notice when the source is wrong?
+"""Mutation testing: checks that the tests detect faults in the source.
 
     python tools/mutants.py --seed 17 --count 300 --select "not jax and not xla"
 
-Places small faults at random in `core`, `program` and `ops`, one at a time, and runs the tests of
-these packages until one fails. A fault that no test notices survives and is printed.
+Creates mutants: copies of `core`, `program` and `ops` with one small random fault. Runs the tests
+of these packages on each mutant until one fails. Prints the mutants that survive all tests.
 
-All work is done in a copy of a commit. The tests are collected once. A process forked from there
-runs them all and notes which functions each test enters. `--scratch` keeps this for the next run,
-and a run that was interrupted resumes there.
+All work is done in a copy of a commit. The tests are collected once. A forked process runs them all
+and records which functions each test calls. `--scratch` keeps these data for the next run, which
+also resumes an interrupted run.
+
 Each mutant is a forked process in which the code of the changed functions is replaced. It runs
 tests that enter one of these functions, as many as took `--budget` seconds without the fault:
 the quickest case of each test function first. `--select` leaves out tests that take long.
@@ -54,7 +55,7 @@ FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass
 class Outcome:
-    """What became of a mutant: the test that killed it, or `None`."""
+    """The outcome for a mutant: the test that killed it, or `None`."""
 
     mutant: Mutant
     killed_by: str | None
@@ -85,7 +86,7 @@ class Mutating:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Runs in place of pytest's own loop."""
+        """Replaces pytest's test loop."""
         _stop_tracing()
         self._entered_in_imports = {_key(code) for code in self._entered}
         self._items = {item.nodeid: item for item in session.items}
@@ -136,7 +137,7 @@ class Mutating:
             return None
         return changed
 
-    # Which tests
+    # Selecting tests
 
     def _measured(self) -> dict[str, Any]:
         path = self._tree.with_suffix(".json")
@@ -151,7 +152,7 @@ class Mutating:
         return json.loads(path.read_text())
 
     def _near(self, mutant: Mutant) -> set[str]:
-        """Tests that enter a function of the same statement: a table, a class, a definition."""
+        """Returns the tests that call a function of the same top-level statement."""
         statement = ast.parse(self._sources[mutant.file]).body[mutant.path[0][1]]
         lines = range(statement.lineno, statement.end_lineno + 1)
         return self._in_file(mutant, lines)
@@ -184,14 +185,14 @@ class Mutating:
                 chosen.append(name)
         return chosen
 
-    # Running them
+    # Running tests
 
     def _killer(self, tests: list[str], changed: dict[CodeType, CodeType]) -> str | None:
         while tests:
             failed = self._first_failure(tests, changed)
             if failed not in tests or self._first_failure([failed], {}) is None:
                 return failed
-            tests = tests[tests.index(failed) + 1 :]  # it fails without the fault, too
+            tests = tests[tests.index(failed) + 1 :]  # this test also fails without the fault
         return None
 
     def _first_failure(self, tests: list[str], changed: dict[CodeType, CodeType]) -> str | None:
@@ -267,7 +268,7 @@ def _replace(changed: dict[CodeType, CodeType]) -> None:
 
 
 def _measure(items: list[pytest.Item], path: pathlib.Path, sources: str) -> None:
-    """Runs all tests, and writes which functions each one enters and how long it takes."""
+    """Runs all tests, and writes which functions each test calls and how long it takes."""
     outcome = _Outcomes()
     items[0].config.pluginmanager.register(outcome)
     measured, others = _representatives(items)
@@ -314,17 +315,17 @@ def _case(item: pytest.Item) -> str:
 
 
 class _Outcomes:
-    """A pytest plugin that notes whether a test passes."""
+    """A pytest plugin that records whether a test passes."""
 
     passed = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Notes one phase of a test."""
+        """Records one phase of a test."""
         self.passed = self.passed and report.passed
 
 
 def _trace(sources: str, entered: set[CodeType]) -> None:
-    """Notes the code of every function below `sources` that is entered from now on."""
+    """Starts to record the code of every function below `sources` that is called."""
 
     def note(frame, event, argument):  # noqa: ARG001
         if frame.f_code.co_filename.startswith(sources):
@@ -355,7 +356,7 @@ def _limit_time(budget: float) -> None:
 
 @contextlib.contextmanager
 def _end_of_process() -> Iterator[None]:
-    """A block after which a forked process ends, whatever happens."""
+    """Exits a forked process at the end of a `with` block, also after an exception."""
     try:
         yield
     finally:
@@ -364,9 +365,7 @@ def _end_of_process() -> Iterator[None]:
 
 def _copy_of(commit: str, scratch: pathlib.Path) -> pathlib.Path:
     tree = scratch / commit
-    tree.mkdir(
-        parents=True, exist_ok=True
-    )  # files that an interrupted run left changed are restored
+    tree.mkdir(parents=True, exist_ok=True)  # restores files that an interrupted run has changed
     archive = subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE)
     subprocess.run(["tar", "-x"], cwd=tree, stdin=archive.stdout, check=True)
     return tree
@@ -375,8 +374,8 @@ def _copy_of(commit: str, scratch: pathlib.Path) -> pathlib.Path:
 def _parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=300, help="how many mutants to sample")
-    parser.add_argument("--commit", default="HEAD", help="the commit to change")
+    parser.add_argument("--count", type=int, default=300, help="number of mutants to sample")
+    parser.add_argument("--commit", default="HEAD", help="the commit to mutate")
     parser.add_argument(
         "--budget", type=float, default=10.0, help="CPU seconds of tests per mutant (default: 10)"
     )

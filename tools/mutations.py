@@ -1,4 +1,4 @@
-"""Small faults in Python source: where they are possible and what each changes."""
+"""Creates mutants of Python source: copies with one small fault."""
 
 from __future__ import annotations
 
@@ -132,14 +132,17 @@ def _follow(node: ast.AST, path: tuple | list) -> ast.AST:
 
 
 def _places(node: ast.AST, path: tuple) -> Iterator[tuple[tuple, ast.AST]]:
-    """Yields the nodes below `node` that may change. Annotations, docstrings, what only type
-    checkers read, messages of errors and lists of public names stay."""
+    """Yields the nodes below `node` that may change.
+
+    Annotations, docstrings, code for type checkers, error messages and lists of public names are
+    not changed.
+    """
     for name, value in ast.iter_fields(node):
         if name in ANNOTATIONS:
             continue
         children = enumerate(value) if isinstance(value, list) else [(None, value)]
         for position, child in children:
-            if not isinstance(child, ast.AST) or _is_left_alone(child):
+            if not isinstance(child, ast.AST) or _is_unchanged(child):
                 continue
             here = (*path, (name, position))
             if hasattr(child, "lineno"):
@@ -148,7 +151,7 @@ def _places(node: ast.AST, path: tuple) -> Iterator[tuple[tuple, ast.AST]]:
                 yield from _places(child, here)
 
 
-def _is_left_alone(node: ast.AST) -> bool:
+def _is_unchanged(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return ast.unparse(node.test) == "TYPE_CHECKING"
     if isinstance(node, ast.Assign):
@@ -195,7 +198,7 @@ def _other_constants(node: ast.Constant) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _can_be_removed(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assign):  # without the assignment to a name, the module hardly runs
+    if isinstance(node, ast.Assign):  # most modules fail without the assignment to a name
         return not isinstance(node.targets[0], (ast.Name, ast.Tuple))
     return isinstance(
         node, (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)

@@ -1,8 +1,8 @@
-"""Counts the Python frames, files and switches between files on the paths that programs take.
+"""Counts the Python frames, files and switches between files on common code paths.
 
     python tools/trace_paths.py
 
-Only frames of retrograde count. Each path is warm: what is imported or compiled once was so before.
+Only frames of retrograde count. Each path has run before, so imports and compilation do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKAGE = str(pathlib.Path(tf.__file__).parent)
 
 
 def traced(work: Callable[[], Any]) -> tuple[int, int, int]:
-    """Returns how many frames `work` takes, in how many files, and how often the file changes."""
+    """Returns the number of frames, of files, and of switches between files in `work`."""
     files: list[str] = []
 
     def profile(frame: Any, event: str, _arg: Any) -> None:
@@ -74,7 +74,7 @@ def training_step() -> Callable[[], Any]:
 
 
 def function_call(number: int) -> Callable[[], Any]:
-    """The call of that number of a function which is new each time."""
+    """Returns a new function whose next call is call `number`."""
 
     def new() -> Callable[[], Any]:
         step = training_step()

@@ -1,7 +1,7 @@
-"""What TensorFlow answered to a sample call of every function: `make parity`, without TensorFlow.
+"""Compares sample calls of every function with the recorded answers of TensorFlow.
 
-The sources are drawn as they were when the answers were recorded. What differs on purpose stands in
-`parity/differences.py`; what is not there yet in `not_here.py`. Both lists hold nothing else.
+The inputs are the same as in the recording. `parity/differences.py` lists intentional differences,
+and `missing_functions.py` lists missing functions. The tests fail if an entry is not needed.
 """
 
 import warnings
@@ -15,13 +15,13 @@ from parity.calls import Call, namespaces
 from parity.compare import DIFFERENT, LISTED, STAGES
 from parity.differences import DIFFERENCES
 from parity.report import DIFFERENCES_PAGE, entry_of
-from tests.parity.not_here import NOT_HERE
+from tests.parity.missing_functions import MISSING
 
 SEED, THEIRS = recorded.read()
 
 
 @pytest.mark.parametrize("function", THEIRS)
-def test_function_answers_as_tensorflow_did(function):
+def test_function_agrees_with_tensorflow(function):
     theirs = THEIRS[function]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -29,12 +29,12 @@ def test_function_answers_as_tensorflow_did(function):
 
     entry = entry_of(function, theirs, ours)
 
-    assert entry.missing == (function in NOT_HERE), "Correct the list in not_here.py."
+    assert entry.missing == (function in MISSING), "Correct missing_functions.py."
     differing = {stage: entry.first(stage, DIFFERENT) for stage in entry.findings}
     assert not any(differing.values()), differing
     listed = {stage for name, stage in DIFFERENCES if name == function}
     assert listed == {stage for stage in entry.findings if entry.first(stage, LISTED)}, (
-        "Correct the list in parity/differences.py."
+        "Correct parity/differences.py."
     )
 
 
@@ -48,17 +48,17 @@ def test_every_function_is_recorded():
     assert set(THEIRS) == names
 
 
-def test_lists_name_functions_that_are_there():
-    assert set(THEIRS) >= NOT_HERE
+def test_lists_contain_existing_functions():
+    assert set(THEIRS) >= MISSING
     assert set(THEIRS) >= {function for function, _ in DIFFERENCES}
     assert {stage for _, stage in DIFFERENCES} <= set(STAGES)
 
 
-@pytest.mark.parametrize("words", sorted({words for words, _ in DIFFERENCES.values()}))
-def test_differences_are_documented(words):
-    assert words in DIFFERENCES_PAGE.read_text()
+@pytest.mark.parametrize("title", sorted({title for title, _ in DIFFERENCES.values()}))
+def test_differences_are_documented(title):
+    assert title in DIFFERENCES_PAGE.read_text()
 
 
-def test_what_is_there_can_be_found():
+def test_functions_are_found_by_name():
     assert find(retrograde, "tf.math.sin") is retrograde.math.sin
     assert find(retrograde, "tf.no.such") is None

@@ -1,4 +1,4 @@
-"""The comparison itself: it must see every kind of difference."""
+"""Tests that the comparison finds every kind of difference."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def leaf(values, dtype="float64"):
 
 
 def given(value=None, gradient=None, second=None, sources=(), **more):
-    """An answer with some stages."""
+    """Returns an answer with some stages."""
     stages = {"value": value, "gradient": gradient, "second": second}
     found = {stage: parts for stage, parts in stages.items() if parts is not None}
     about = {"function": "tf.f", "expression": "f()", "precision": "float64"}
@@ -66,7 +66,7 @@ def test_equal_answers_are_the_same():
     ],
     ids=["number", "nan", "dtype", "shape", "none", "python"],
 )
-def test_what_is_wrong_is_seen(stage, wrong, why):
+def test_differences_are_described(stage, wrong, why):
     theirs = changed(**{stage: [leaf([5.0, 2.0])]})
 
     findings = compare(theirs, changed(**{stage: [wrong]}))
@@ -75,13 +75,13 @@ def test_what_is_wrong_is_seen(stage, wrong, why):
     assert [f.kind for s, f in findings.items() if s != stage] == [SAME, SAME]
 
 
-def test_a_number_for_none_is_seen():
+def test_a_number_instead_of_none_is_a_difference():
     findings = compare(changed(gradient=[None]), changed(gradient=[leaf([0.0])]))
 
     assert findings["gradient"] == Finding(DIFFERENT, "float64 [0.0], expected None")
 
 
-def test_one_of_several_is_named():
+def test_the_differing_result_is_named():
     several = [leaf([1.0]), leaf([2.0])]
 
     findings = compare(changed(value=several), changed(value=several[::-1]))
@@ -89,24 +89,24 @@ def test_one_of_several_is_named():
     assert findings["value"].why == "0: np.float64(2.0) at [0], expected np.float64(1.0)"
 
 
-def test_too_few_results_are_seen():
+def test_missing_results_are_a_difference():
     assert compare(ONE, changed(value=[]))["value"].why == "0 results, expected 1"
 
 
-def test_other_sources_are_seen():
+def test_different_sources_are_a_difference():
     theirs, ours = (given([leaf([1.0])], sources=[leaf([x])]) for x in (0.3, 0.4))
 
     assert compare(theirs, ours)["value"].kind == DIFFERENT
 
 
-def test_an_error_is_seen():
+def test_an_error_is_a_difference():
     ours = given(error=["value", "ValueError", "no\nmore"])
 
     assert compare(ONE, ours)["value"] == Finding(DIFFERENT, "raises ValueError: no")
     assert kinds(ONE, ours) == [DIFFERENT] * 3
 
 
-def test_a_second_order_that_is_not_there_is_seen():
+def test_a_missing_second_derivative_is_a_difference():
     ours = given(ONE["value"], ONE["gradient"])
 
     assert compare(ONE, ours)["second"] == Finding(
@@ -115,14 +115,14 @@ def test_a_second_order_that_is_not_there_is_seen():
     assert compare(changed(second=[None]), ours)["second"].kind == SAME
 
 
-def test_an_answer_where_tensorflow_has_none_is_beyond():
+def test_a_result_that_tensorflow_lacks_is_beyond():
     theirs = given(ONE["value"], error=["gradient", "LookupError", "no entry"])
 
     assert kinds(theirs, ONE) == [SAME, BEYOND, NOTHING]
     assert kinds(theirs, changed(gradient=[None])) == [SAME, NOTHING, NOTHING]
 
 
-def test_a_mistake_has_to_raise_the_same_class():
+def test_exception_classes_are_compared():
     theirs, same, other = (given(error=["value", kind, "no"]) for kind in ("A", "A", "B"))
 
     assert kinds(theirs, same) == [SAME, NOTHING, NOTHING]
@@ -132,14 +132,14 @@ def test_a_mistake_has_to_raise_the_same_class():
 
 
 @pytest.mark.parametrize("value", [1e-300, 1.0, 1e300])
-def test_numbers_are_judged_by_the_largest(value):
+def test_tolerances_are_relative_to_the_largest_number(value):
     theirs = given([leaf([value, value * 1e-9])])
 
     assert kinds(theirs, given([leaf([value, value * 2e-9])]))[0] == SAME
     assert kinds(theirs, given([leaf([value * 1.001 + 1e-9, 0.0])]))[0] == DIFFERENT
 
 
-def test_single_precision_is_judged_by_what_it_loses():
+def test_the_tolerance_in_single_precision_includes_rounding_errors():
     exact = given([leaf([1.1, 2.0])])
     near, far = (given([leaf([x, 2.0], "float32")], precision="float32") for x in (1.1, 1.11))
     wrong = given([leaf([1.12, 2.0], "float32")], precision="float32")
@@ -149,7 +149,7 @@ def test_single_precision_is_judged_by_what_it_loses():
     assert compare(near, given([leaf([1.1001, 2.0], "float32")]))["value"].kind == SAME
 
 
-def test_infinities_and_nan_must_stand_in_the_same_places():
+def test_inf_and_nan_must_be_at_the_same_positions():
     theirs = given([leaf([np.inf, np.nan, 1.0])])
 
     assert kinds(theirs, given([leaf([np.inf, np.nan, 1.0])]))[0] == SAME
@@ -187,7 +187,7 @@ def test_an_answer_has_the_gradients_for_random_cotangents():
     weights = g / (2 * x)
     assert np.ptp(weights) > 0.01
     np.testing.assert_allclose(y, x**2)
-    np.testing.assert_allclose(h, 8 * weights**2 * x)  # of the sum of (2 w x) squared
+    np.testing.assert_allclose(h, 8 * weights**2 * x)  # gradient of the sum of (2 w x) squared
 
 
 def test_other_seeds_give_other_sources_and_both_precisions_the_same():
@@ -202,7 +202,7 @@ def test_other_seeds_give_other_sources_and_both_precisions_the_same():
 @pytest.mark.parametrize(
     "expression, stage", [("f(S(2), no=1)", "value"), ("f(S(2))", "gradient"), ("S(2)", None)]
 )
-def test_what_is_raised_is_noted_with_its_stage(expression, stage, monkeypatch):
+def test_errors_are_recorded_with_their_stage(expression, stage, monkeypatch):
     @tf.custom_gradient
     def broken(x):
         def back(_):
@@ -216,7 +216,7 @@ def test_what_is_raised_is_noted_with_its_stage(expression, stage, monkeypatch):
     assert found.get("error", [None])[0] == stage
 
 
-def test_what_is_not_there_is_missing():
+def test_missing_functions_are_recorded():
     assert answer(tf, Call("tf.no_such", "f(S(3))", "float64"), 1)["missing"]
 
 
@@ -227,10 +227,10 @@ def test_kinds_of_sources():
     assert np.linalg.cond(make(4, 4, kind="sq").numpy()) < 20
     assert (np.triu(make(3, 3, kind="tri"), 1) == 0).all()
     assert make(2, kind="c").dtype == tf.complex128
-    assert len(make.made) == 5
+    assert len(make.created) == 5
 
 
-def test_results_are_taken_apart():
+def test_results_are_flattened():
     sparse = tf.SparseTensor([[0, 1]], [2.0], [1, 3])
 
     parts = leaves(tf, {"b": (1.0, None), "a": [tf.TensorShape([2, 3]), sparse]})
@@ -241,7 +241,7 @@ def test_results_are_taken_apart():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64", "int8", "bool"])
-def test_arrays_are_written_down_exactly(dtype):
+def test_arrays_are_stored_exactly(dtype):
     x = tf.cast([[0.0, 1.0, 3.0]], dtype)
     found = json.loads(json.dumps(plain(x)))
 
@@ -256,7 +256,7 @@ def verdict(theirs, ours, stage="value"):
     return entry_of("tf.f", theirs, ours).verdict(stage)
 
 
-def test_a_function_is_as_good_as_its_worst_call():
+def test_the_worst_call_determines_the_verdict():
     bad = changed(value=[leaf([1.0, 3.0])])
     raised = given(ONE["value"], error=["gradient", "LookupError", "no entry"])
 
@@ -266,14 +266,14 @@ def test_a_function_is_as_good_as_its_worst_call():
     assert verdict([raised], [ONE], "gradient") == BEYOND
 
 
-def test_a_function_that_is_missing_is_not_compared():
+def test_missing_functions_are_not_compared():
     entry = entry_of("tf.f", [ONE], [given(missing=True)])
 
     assert entry.missing
     assert not entry.findings
 
 
-def test_a_call_that_takes_single_precision_only_is_compared_there():
+def test_a_call_for_single_precision_only_is_compared_in_it():
     narrow = given([leaf([1.0], "float32")], precision="float32")
     refused = given(error=["value", "TypeError", "float64"])
 
@@ -282,7 +282,7 @@ def test_a_call_that_takes_single_precision_only_is_compared_there():
 
 @pytest.fixture
 def answers():
-    """Of all functions but one, which is missing, the one answer to all; another differs."""
+    """Returns answers for all functions: one is missing, one differs, the others agree."""
 
     def every(**changes):
         return [
@@ -324,7 +324,7 @@ def test_the_page_links_differences(answers, monkeypatch):
     assert "## Unexplained\n\nNone.\n" in text
 
 
-def test_a_difference_explains_the_calls_that_it_is_about(monkeypatch):
+def test_a_listed_difference_applies_to_matching_calls(monkeypatch):
     monkeypatch.setattr(report, "DIFFERENCES", {("tf.f", "value"): Difference("words", "64$")})
     wrong = changed(value=[leaf([1.0, 2.5])])
     narrow = {"precision": "float32"}
@@ -334,10 +334,10 @@ def test_a_difference_explains_the_calls_that_it_is_about(monkeypatch):
     assert verdict([ONE | narrow, ONE], [wrong | narrow, wrong]) == DIFFERENT
 
 
-# The processes
+# Processes
 
 
-def test_a_call_that_ends_the_process_is_noted(monkeypatch, tmp_path):
+def test_a_call_that_crashes_the_process_is_recorded(monkeypatch, tmp_path):
     calls = all_calls()[:5]
     starts = []
 

@@ -1,9 +1,9 @@
-"""What TensorFlow was observed to do, as small programs, each with its result.
+"""Compares small programs with the results that TensorFlow returned.
 
-A fact passes if its program sets `result` to what TensorFlow gave; numbers to a relative 1e-4 and
-an absolute 1e-5, unless the fact has its own. Facts of level "optional" are quirks, and not run.
-Those that do not hold yet, or differ on purpose, are listed in `not_yet.py`; one that is listed and
-holds has to come off the list.
+A fact holds if its program sets `result` to TensorFlow's result, with a relative tolerance of 1e-4
+and an absolute tolerance of 1e-5, unless the fact has its own. Facts of level "optional" are quirks
+and do not run. `known_differences.py` lists the facts that do not hold; a listed fact that holds
+fails the test.
 """
 
 import json
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import retrograde
-from tests.parity.not_yet import DIFFERS, NOT_YET
+from tests.parity.known_differences import INTENTIONAL, NOT_IMPLEMENTED
 
 FACTS = {
     fact["id"]: fact
@@ -28,30 +28,30 @@ FACTS = {
 
 @pytest.mark.parametrize("name", FACTS)
 def test_fact(name):
-    reason = NOT_YET.get(name) or DIFFERS.get(name)
-    failure = why_it_fails(FACTS[name])
+    reason = NOT_IMPLEMENTED.get(name) or INTENTIONAL.get(name)
+    failure = failure_of(FACTS[name])
 
     if reason is None:
         assert failure is None, failure
     else:
-        assert failure is not None, f"{name} holds now: take it off the list ({reason})."
+        assert failure is not None, f"{name} holds now: remove it from the list ({reason})."
 
 
-def test_lists_name_facts_that_are_there():
-    assert set(NOT_YET) <= set(FACTS)
-    assert set(DIFFERS) <= set(FACTS)
-    assert not set(NOT_YET) & set(DIFFERS)
+def test_lists_contain_existing_facts():
+    assert set(NOT_IMPLEMENTED) <= set(FACTS)
+    assert set(INTENTIONAL) <= set(FACTS)
+    assert not set(NOT_IMPLEMENTED) & set(INTENTIONAL)
 
 
-@pytest.mark.parametrize("name", DIFFERS)
+@pytest.mark.parametrize("name", INTENTIONAL)
 def test_differences_are_documented(name):
     page = pathlib.Path(__file__).parents[2] / "docs" / "differences.md"
 
-    assert DIFFERS[name] in page.read_text()
+    assert INTENTIONAL[name] in page.read_text()
 
 
-def why_it_fails(fact):
-    """Runs the program of a fact; `None` if it gives what is expected."""
+def failure_of(fact):
+    """Runs the program of a fact. Returns `None` if it has the expected result."""
     file = f"<fact {fact['id']}>"
     code = fact["snippet"]
     linecache.cache[file] = (len(code), None, code.splitlines(True), file)
@@ -73,7 +73,7 @@ def why_it_fails(fact):
 
 
 def plain(x):
-    """A result as JSON has it: nan and inf as strings, complex numbers in parts."""
+    """Converts a result to JSON values: NaN and Inf to strings, complex numbers to dicts."""
     if hasattr(x, "numpy"):
         x = x.numpy()
     if isinstance(x, np.ndarray | np.generic):
@@ -92,7 +92,7 @@ def plain(x):
 
 
 def same(actual, expected, rtol, atol):
-    """Whether two results agree."""
+    """Returns whether two results agree."""
     if isinstance(actual, bool) or isinstance(expected, bool):
         return actual is expected
     if isinstance(actual, int | float) and isinstance(expected, int | float):

@@ -1,4 +1,4 @@
-"""Programs in two libraries: the comparison sees every kind of difference."""
+"""Tests that the comparison of programs finds every kind of difference."""
 
 import json
 import sys
@@ -27,12 +27,12 @@ def wrong(theirs, ours, tolerance=1e-3):
         ("text", "text"),
     ],
 )
-def test_these_are_the_same(theirs, ours):
+def test_equal_values(theirs, ours):
     assert wrong(theirs, ours) == []
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours", "words"),
+    ("theirs", "ours", "expected"),
     [
         (1.0, 1.002, ["v: 1.002, TensorFlow 1"]),
         (1.0, NAN, ["v: nan, TensorFlow 1"]),
@@ -47,17 +47,17 @@ def test_these_are_the_same(theirs, ours):
         ({"a": [1.0]}, {"a": [9.0]}, ["v['a'][0]: 9, TensorFlow 1"]),
     ],
 )
-def test_a_difference_is_told(theirs, ours, words):
-    assert wrong(theirs, ours) == words
+def test_differences_are_reported(theirs, ours, expected):
+    assert wrong(theirs, ours) == expected
 
 
-def test_what_fails_and_what_is_not_there_is_told():
+def test_failures_and_missing_values_are_reported():
     assert compared("no scipy", {}, 0.1).wrong == ["fails: no scipy"]
     assert compared({}, "no keras", 0.1).wrong == ["fails: no keras"]
-    assert compared({"a": 1.0}, {}, 0.1).wrong == ["other values: ['a']"]
+    assert compared({"a": 1.0}, {}, 0.1).wrong == ["different values: ['a']"]
 
 
-def test_the_largest_difference_is_a_share_of_the_largest_number_in_a_value():
+def test_the_difference_is_relative_to_the_largest_number_in_a_value():
     outcome = compared({"a": [1.0, 200.0], "b": 1}, {"a": [1.0, 200.02], "b": 1}, 1e-3)
 
     assert outcome.wrong == []
@@ -90,14 +90,14 @@ def test_programs_are_run_compared_and_recorded(tmp_path):
     )
     (tmp_path / "bad.py").write_text("# program\nraise ValueError('no good')\n")
     kind = Programs("test", tmp_path, tmp_path / "answers.json", "# program", (), 1e-3)
-    said = []
+    progress = []
 
     outcomes, answers = programs.compare(
-        kind, sys.executable, sys.executable, tmp_path, said.append
+        kind, sys.executable, sys.executable, tmp_path, progress.append
     )
     kind.record(answers)
 
-    assert said == ["test bad", "test good"]
+    assert progress == ["test bad", "test good"]
     assert outcomes["good"] == Outcome("1 values", 0.0, [])
     assert outcomes["bad"].wrong == ["fails: ValueError: no good"] * 2
     assert kind.recorded() == answers

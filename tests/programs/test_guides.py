@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from benchmarks.peers import ROOT
-from parity.programs import GUIDES, compared, found_by
+from parity.programs import GUIDES, compared, results_of
 from retrograde.tensorflow_shim import compatibility
 from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
@@ -55,7 +55,7 @@ def test_a_guide_gives_the_same_results_as_in_tensorflow(name, run):
 def test_a_guide_runs_with_retrograde_run(tmp_path):
     command = [sys.executable, "-m", "retrograde", "run"]
 
-    found = found_by(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
+    found = results_of(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
 
     assert compared(ANSWERS["tensor_slicing"], found, GUIDES.tolerance).wrong == []
 

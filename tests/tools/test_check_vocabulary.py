@@ -1,4 +1,4 @@
-"""tools/check_vocabulary.py: the phrases it finds, and the correct English it accepts."""
+"""Tests tools/check_vocabulary.py: phrases that it finds, and correct English."""
 
 import re
 
@@ -19,6 +19,7 @@ from tools.check_vocabulary import Hit, find
         ("`x` is no tensor.", 1, "is no tensor", "is not a"),
         ("values that are\nno integers", 1, "are no integers", "is not a"),
         ("Raises an error of NumPy's.", 1, "an error of numpy's", "a NumPy …"),
+        ("a name of TensorFlow's that is missing", 1, "a name of tensorflow's", "a NumPy …"),
         ("the derivative by its exponent", 1, "derivative by its", "with respect to"),
         ('def f():\n    """What it holds."""', 2, "what", "start with a verb"),
         ('class A:\n    """How it works."""', 2, "how", "start with a verb"),
@@ -39,6 +40,7 @@ def test_finds(text, line, phrase, replacement):
         "The truth value of an array is ambiguous. A centered, labeled analysis of a program.",
         "Divides the gradients by their norm; the learned slope of the line is 3.",
         "Besides, both matrices are side by side. Secure, procured, and obscured.",
+        "A list of TensorFlow's functions, and a subset of Keras's tests.",
         "All the same dtype, made up of two parts, on the way to the target.",
         '"""How tapes record operations."""\n\nx = 1  # What follows is fast.',
         'def f():\n    """Returns what `g` returned."""',

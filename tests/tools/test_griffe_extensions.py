@@ -1,4 +1,4 @@
-"""tools/griffe_extensions.py: what the API pages show."""
+"""Tests tools/griffe_extensions.py, which completes the API pages."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""tools/mutations.py: which faults it places, and which it leaves out."""
+"""Tests tools/mutations.py."""
 
 import ast
 import pathlib
@@ -8,7 +8,7 @@ import pytest
 from tools import mutations
 
 ROOT = pathlib.Path(__file__).parents[2]
-MODULE = '''"""What the module holds."""
+MODULE = '''"""A module."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ def f(x: "Decimal", n: int = 2) -> "Decimal":
 
 
 def changes(source):
-    """The lines that mutants have in place of others, each with the kind of the change."""
+    """Yields the changed lines of each mutant, with the kind of the change."""
     before = source.splitlines()
     for mutant in mutations.mutants_of("module.py", source):
         after = mutant.text(source).splitlines()
@@ -79,7 +79,7 @@ def test_a_diff_shows_the_lines_that_differ():
     )
 
 
-def test_text_and_tree_are_the_same_change():
+def test_text_and_tree_agree():
     source = (ROOT / "src" / "retrograde" / "values" / "nest.py").read_text()
 
     found = mutations.mutants_of("nest.py", source)
@@ -96,7 +96,7 @@ def compiled(source, kind):
     return [compile(tree, "module.py", "exec") for tree in (source, mutant.tree(source))]
 
 
-def test_changed_functions_are_found_with_the_functions_around_them():
+def test_changed_functions_include_the_enclosing_functions():
     source = "def f(x):\n    return lambda y: x + y\n\ndef g():\n    pass\n"
 
     changed = mutations.changed_functions(*compiled(source, "operator"))
@@ -108,5 +108,5 @@ def test_changed_functions_are_found_with_the_functions_around_them():
 
 
 @pytest.mark.parametrize("source", ["x = 1\n", "class C:\n    x = 1\n", "def f(x=1):\n    pass\n"])
-def test_a_change_outside_of_functions_is_none(source):
+def test_a_change_outside_of_functions_returns_none(source):
     assert mutations.changed_functions(*compiled(source, "constant")) is None

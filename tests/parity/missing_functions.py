@@ -1,6 +1,6 @@
-"""Functions of TensorFlow that retrograde does not have yet."""
+"""Lists the TensorFlow functions that retrograde does not have."""
 
-NOT_HERE = {
+MISSING = {
     "tf.check_pinned",
     "tf.import_graph_def",
     "tf.load_library",
