@@ -1,4 +1,4 @@
-"""IndexedSlices: rows of a tensor that is zero elsewhere."""
+"""Tests IndexedSlices: rows of a tensor that is zero elsewhere."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def slices(dense_shape=True):
     )
 
 
-def test_parts():
+def test_attributes():
     s = slices()
 
     assert s.values.shape == [3, 2]
@@ -25,7 +25,7 @@ def test_parts():
     assert s.device == s.values.device
 
 
-def test_without_a_shape_the_number_of_rows_is_unknown():
+def test_the_first_dimension_is_unknown_without_dense_shape():
     s = slices(dense_shape=False)
 
     assert s.dense_shape is None
@@ -34,19 +34,19 @@ def test_without_a_shape_the_number_of_rows_is_unknown():
         tf.convert_to_tensor(s)
 
 
-def test_repeated_rows_add_up():
-    whole = tf.convert_to_tensor(slices())
+def test_conversion_to_a_tensor_sums_repeated_indices():
+    dense = tf.convert_to_tensor(slices())
 
-    assert isinstance(whole, tf.Tensor)
-    assert whole.numpy().tolist() == [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]
+    assert isinstance(dense, tf.Tensor)
+    assert dense.numpy().tolist() == [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]
 
 
-def test_operations_take_them_as_whole_tensors():
+def test_operations_convert_indexed_slices_to_tensors():
     assert float(tf.reduce_sum(slices())) == 21.0
     assert (tf.ones([3, 2]) + slices()).numpy()[0].tolist() == [4.0, 5.0]
 
 
-def test_negation_keeps_them_sparse():
+def test_negation_returns_indexed_slices():
     negated = -slices()
 
     assert isinstance(negated, tf.IndexedSlices)
@@ -56,7 +56,7 @@ def test_negation_keeps_them_sparse():
 
 
 @pytest.mark.parametrize("f", [tf.identity, tf.stop_gradient])
-def test_functions_that_pass_values_on_keep_them_sparse(f):
+def test_identity_and_stop_gradient_return_indexed_slices(f):
     s = slices()
     with tf.GradientTape() as tape:
         tape.watch(s.values)
@@ -69,7 +69,7 @@ def test_functions_that_pass_values_on_keep_them_sparse(f):
     assert g is None if f is tf.stop_gradient else g.numpy().tolist() == [[1.0, 1.0]] * 3
 
 
-def test_the_gradient_of_a_gather_from_the_last_axis_is_whole():
+def test_the_gradient_of_gather_from_the_last_axis_is_dense():
     table = tf.Variable([1.0, 2.0, 3.0])
     with tf.GradientTape(persistent=True) as tape:
         y, z = tf.gather(table, [2, 2], axis=-1), tf.gather(table, [2, 2], axis=0)
@@ -78,7 +78,7 @@ def test_the_gradient_of_a_gather_from_the_last_axis_is_whole():
     assert isinstance(tape.gradient(z, table), tf.IndexedSlices)
 
 
-def test_tapes_follow_the_conversion():
+def test_conversion_to_a_tensor_is_differentiable():
     values = tf.Variable([1.0, 2.0, 3.0])
 
     with tf.GradientTape() as tape:
@@ -88,14 +88,14 @@ def test_tapes_follow_the_conversion():
     assert tape.gradient(y, values).numpy().tolist() == [200.0, 40.0, 600.0]
 
 
-def test_indices_outside_the_shape_are_refused():
+def test_indices_out_of_bounds_raise():
     s = tf.IndexedSlices(tf.constant([1.0]), tf.constant([3]), tf.constant([3]))
 
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"not in \[0, 3\)"):
         tf.convert_to_tensor(s)
 
 
-def test_repr_is_that_of_the_parts():
+def test_str():
     s = tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]), tf.constant([3]))
 
     assert str(s) == (
@@ -105,7 +105,7 @@ def test_repr_is_that_of_the_parts():
     )
 
 
-def test_variables_take_them():
+def test_variables_can_be_updated_with_indexed_slices():
     v = tf.Variable(np.zeros((3, 2), np.float32))
 
     v.scatter_add(slices())
@@ -115,16 +115,16 @@ def test_variables_take_them():
 
 
 READ = {
-    "itself": lambda v: tf.gather(v, [1, 1]),
-    "its identity": lambda v: tf.gather(tf.identity(v), [1, 1]),
-    "its identity twice over": lambda v: tf.gather(tf.identity(tf.identity(v)), [1, 1]),
-    "as a tensor": lambda v: tf.gather(tf.convert_to_tensor(v), [1, 1]),
-    "what it held": lambda v: tf.gather(v.read_value(), [1, 1]),
+    "variable": lambda v: tf.gather(v, [1, 1]),
+    "identity": lambda v: tf.gather(tf.identity(v), [1, 1]),
+    "identity of identity": lambda v: tf.gather(tf.identity(tf.identity(v)), [1, 1]),
+    "convert_to_tensor": lambda v: tf.gather(tf.convert_to_tensor(v), [1, 1]),
+    "read_value": lambda v: tf.gather(v.read_value(), [1, 1]),
 }
 
 
 @pytest.mark.parametrize("read", READ.values(), ids=READ)
-def test_gradients_come_as_rows(read):
+def test_gradients_of_gather_are_indexed_slices(read):
     v = tf.Variable(tf.ones([4, 2]))
     with tf.GradientTape() as tape:
         y = read(v)
@@ -136,34 +136,34 @@ def test_gradients_come_as_rows(read):
     assert g.dense_shape.numpy().tolist() == [4, 2]
 
 
-def test_rows_that_arrive_in_two_ways_are_all_there():
+def test_gradients_of_several_reads_are_summed():
     v = tf.Variable(tf.ones([4, 2]))
     with tf.GradientTape(persistent=True) as tape:
         rows = tf.reduce_sum(tf.gather(v, [0]) * 2 + tf.gather(tf.identity(v), [3]) * 3)
-        both = rows + tf.reduce_sum(v)
+        rows_and_dense = rows + tf.reduce_sum(v)
 
     g = tape.gradient(rows, v)
     assert isinstance(g, tf.IndexedSlices)
     assert tf.convert_to_tensor(g).numpy()[:, 0].tolist() == [2.0, 0.0, 0.0, 3.0]
-    g = tape.gradient(both, v)
+    g = tape.gradient(rows_and_dense, v)
     assert isinstance(g, tf.Tensor)
     assert g.numpy()[:, 0].tolist() == [3.0, 1.0, 1.0, 4.0]
 
 
-WHOLE = {
-    "a sum": lambda v: tf.gather(v + 1.0, [1, 1]),
-    "another shape": lambda v: tf.gather(tf.reshape(v, [2, 4]), [1]),
-    "rows in another order": lambda v: tf.roll(v, 1, axis=0),
-    "sorted": lambda v: tf.sort(v[:, 0]),
-    "repeated": lambda v: tf.repeat(v, 2, axis=0),
-    "largest": lambda v: tf.math.top_k(v[:, 0], 2).values,
-    "what a function returned": lambda v: tf.gather(tf.function(lambda: tf.identity(v))(), [1, 1]),
-    "mirrored": lambda v: tf.pad(v, [[1, 1], [0, 0]], "REFLECT"),
+DENSE = {
+    "sum": lambda v: tf.gather(v + 1.0, [1, 1]),
+    "reshape": lambda v: tf.gather(tf.reshape(v, [2, 4]), [1]),
+    "roll": lambda v: tf.roll(v, 1, axis=0),
+    "sort": lambda v: tf.sort(v[:, 0]),
+    "repeat": lambda v: tf.repeat(v, 2, axis=0),
+    "top_k": lambda v: tf.math.top_k(v[:, 0], 2).values,
+    "output of tf.function": lambda v: tf.gather(tf.function(lambda: tf.identity(v))(), [1, 1]),
+    "reflect padding": lambda v: tf.pad(v, [[1, 1], [0, 0]], "REFLECT"),
 }
 
 
-@pytest.mark.parametrize("f", WHOLE.values(), ids=WHOLE)
-def test_gradients_are_whole_where_tensorflow_has_whole_ones(f):
+@pytest.mark.parametrize("f", DENSE.values(), ids=DENSE)
+def test_gradients_are_dense_where_tensorflow_returns_dense_ones(f):
     v = tf.Variable(tf.ones([4, 2]))
     with tf.GradientTape() as tape:
         y = f(v)
@@ -172,7 +172,7 @@ def test_gradients_are_whole_where_tensorflow_has_whole_ones(f):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
-def test_rows_read_with_int32_and_with_int64_add_up(wrap):
+def test_int32_and_int64_indices_can_be_mixed(wrap):
     table = tf.Variable([[1.0], [2.0], [3.0]])
 
     @wrap
@@ -183,12 +183,12 @@ def test_rows_read_with_int32_and_with_int64_add_up(wrap):
         return tape.gradient(y, table)
 
     for _ in range(2):
-        found = gradient(table)
-        assert isinstance(found, tf.IndexedSlices) and found.indices.dtype == tf.int64
-        np.testing.assert_array_equal(tf.convert_to_tensor(found), [[2.0], [5.0], [1.0]])
+        g = gradient(table)
+        assert isinstance(g, tf.IndexedSlices) and g.indices.dtype == tf.int64
+        np.testing.assert_array_equal(tf.convert_to_tensor(g), [[2.0], [5.0], [1.0]])
 
 
-def test_rows_read_with_int32_and_with_int64_have_second_derivatives():
+def test_second_derivative_with_int32_and_int64_indices():
     table = tf.Variable([[1.0], [2.0], [3.0]])
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:

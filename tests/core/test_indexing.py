@@ -1,4 +1,4 @@
-"""Indexing with brackets: NumPy's answers for the keys that TensorFlow has."""
+"""Tests indexing with brackets: NumPy's results for the keys that TensorFlow supports."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-def test_keys_mean_what_they_mean_to_numpy(key):
+def test_indexing_matches_numpy(key):
     for x in (tf.constant(X), tf.Variable(X)):
         y = x[key]
 
@@ -57,7 +57,7 @@ def test_keys_mean_what_they_mean_to_numpy(key):
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-def test_gradients_of_keys_put_things_back(key):
+def test_gradients_of_indexing(key):
     x = tf.Variable(X)
     weights = np.arange(X[key].size, dtype=np.float32).reshape(X[key].shape) + 1.0
     expected = np.zeros_like(X)
@@ -77,7 +77,7 @@ def arrays_and_keys(draw):
 
 @settings(deadline=None)
 @given(arrays_and_keys())
-def test_any_basic_key_means_what_it_means_to_numpy(array_and_key):
+def test_random_basic_indices_match_numpy(array_and_key):
     shape, key = array_and_key
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape)
 
@@ -88,14 +88,14 @@ def test_any_basic_key_means_what_it_means_to_numpy(array_and_key):
 
 
 @pytest.mark.parametrize("dtype", [tf.int16, tf.int32, tf.int64])
-def test_tensors_and_variables_serve_as_indices(dtype):
+def test_tensors_and_variables_can_be_indices(dtype):
     x = tf.constant(X)
 
-    for kind in (lambda v: tf.constant(v, dtype), lambda v: tf.Variable(v, dtype=dtype)):
-        np.testing.assert_array_equal(x[kind(1)].numpy(), X[1])
-        np.testing.assert_array_equal(x[kind(0), kind(2)].numpy(), X[0, 2])
-        np.testing.assert_array_equal(x[kind(1) :, : kind(-1)].numpy(), X[1:, :-1])
-        np.testing.assert_array_equal(x[:: kind(-1)].numpy(), X[::-1])
+    for wrap in (lambda v: tf.constant(v, dtype), lambda v: tf.Variable(v, dtype=dtype)):
+        np.testing.assert_array_equal(x[wrap(1)].numpy(), X[1])
+        np.testing.assert_array_equal(x[wrap(0), wrap(2)].numpy(), X[0, 2])
+        np.testing.assert_array_equal(x[wrap(1) :, : wrap(-1)].numpy(), X[1:, :-1])
+        np.testing.assert_array_equal(x[:: wrap(-1)].numpy(), X[::-1])
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_tensors_and_variables_serve_as_indices(dtype):
         X > 30,
         np.array([False] * 3),
     ],
-    ids=["rows", "two axes", "elements", "nothing"],
+    ids=["rows", "two axes", "elements", "empty"],
 )
-def test_boolean_masks_pick_elements(mask):
+def test_boolean_masks_select_elements(mask):
     x = tf.Variable(X)
 
     for key in (mask, tf.constant(mask)):
@@ -145,17 +145,17 @@ def test_a_list_is_a_tuple_of_indices():
         (tf.constant(True), ValueError, "mask"),
     ],
 )
-def test_keys_that_mean_nothing_are_refused(key, error, message):
+def test_invalid_keys_raise(key, error, message):
     with pytest.raises(error, match=message):
         tf.constant(X)[key]
 
 
-def test_a_tensor_without_axes_has_no_elements_to_index():
+def test_indexing_a_scalar():
     assert float(tf.constant(1.0)[...]) == 1.0
     assert tf.constant(1.0)[None].shape == (1,)
     with pytest.raises(errors.InvalidArgumentError):
         tf.constant(1.0)[0]
 
 
-def test_slices_of_strings():
+def test_indexing_a_string_tensor():
     assert tf.constant(["a", "b"])[1].numpy() == b"b"

@@ -1,4 +1,4 @@
-"""Memory: a tape keeps what its rules read, frees as it walks, and waits for no collector."""
+"""Tests memory: which arrays tapes keep, when they free them, and that they create no cycles."""
 
 import contextlib
 import gc
@@ -13,21 +13,21 @@ import retrograde as tf
 
 
 @pytest.fixture(autouse=True)
-def _no_collector():
-    """Everything here has to be freed by reference count alone."""
+def _disable_garbage_collection():
+    """Disables garbage collection, so that only reference counting frees memory."""
     gc.collect()
     gc.disable()
     yield
     gc.enable()
 
 
-class Freed:
-    """Knows which of the tensors it has seen are gone, and which of their arrays."""
+class Lifetimes:
+    """Tracks which tensors and arrays are still alive."""
 
     def __init__(self):
         self.tensors, self.arrays = {}, {}
 
-    def see(self, name, tensor):
+    def track(self, name, tensor):
         self.tensors[name] = weakref.ref(tensor)
         self.arrays[name] = weakref.ref(tensor._array)
         return tensor
@@ -38,29 +38,29 @@ class Freed:
 
 
 @pytest.fixture
-def freed():
-    return Freed()
+def lifetimes():
+    return Lifetimes()
 
 
-def watched(tape, freed):
+def watched_input(tape, lifetimes):
     x = tf.constant(np.linspace(0.1, 0.9, 5))
     tape.watch(x)
-    return freed.see("x", x)
+    return lifetimes.track("x", x)
 
 
-# What a tape keeps
+# Arrays that a tape keeps
 
 
-def test_tanh_keeps_its_result_and_lets_its_input_go(freed):
+def test_tanh_keeps_its_output_and_frees_its_input(lifetimes):
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
-        h = freed.see("h", x * 2.0)
-        y = freed.see("y", tf.tanh(h))
+        x = watched_input(tape, lifetimes)
+        h = lifetimes.track("h", x * 2.0)
+        y = lifetimes.track("y", tf.tanh(h))
         del h
-        z = freed.see("z", y + 1.0)
+        z = lifetimes.track("z", y + 1.0)
         del y
 
-    assert freed.alive == ["x", "y", "z"]
+    assert lifetimes.alive == ["x", "y", "z"]
     np.testing.assert_allclose(
         tape.gradient(z, x).numpy(), 2.0 * (1.0 - np.tanh(2.0 * x.numpy()) ** 2), rtol=1e-12
     )
@@ -86,144 +86,144 @@ def test_tanh_keeps_its_result_and_lets_its_input_go(freed):
         lambda x: tf.math.reciprocal(x),
     ],
 )
-def test_operations_that_need_not_keep_their_input(f, freed):
+def test_operations_that_do_not_keep_their_input(f, lifetimes):
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
-        h = freed.see("h", x - 0.0)
+        x = watched_input(tape, lifetimes)
+        h = lifetimes.track("h", x - 0.0)
         y = tf.identity(f(h)) + 0.0
         del h
 
-    assert freed.tensors["h"]() is None
+    assert lifetimes.tensors["h"]() is None
     assert tape.gradient(y, x) is not None
 
 
-def test_sums_keep_nothing_at_all(freed):
+def test_sums_keep_no_arrays(lifetimes):
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
+        x = watched_input(tape, lifetimes)
         y = x
         for i in range(10):
-            y = freed.see(f"y{i}", y + x)
+            y = lifetimes.track(f"y{i}", y + x)
 
-    assert freed.alive == ["x", "y9"]
+    assert lifetimes.alive == ["x", "y9"]
     assert tape.gradient(y, x).numpy().tolist() == [11.0] * 5
 
 
-def test_a_product_keeps_only_the_factor_that_its_rules_read(freed):
+def test_a_product_keeps_only_the_factor_that_its_rule_reads(lifetimes):
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
-        constant = freed.see("constant", tf.constant(np.ones(5)))
-        h = freed.see("h", x + 0.0)
+        x = watched_input(tape, lifetimes)
+        constant = lifetimes.track("constant", tf.constant(np.ones(5)))
+        h = lifetimes.track("h", x + 0.0)
         y = h * constant
         del h, constant
 
-    assert freed.alive == ["x", "constant"]
+    assert lifetimes.alive == ["x", "constant"]
     assert tape.gradient(y, x).numpy().tolist() == [1.0] * 5
 
 
-def test_what_leads_to_nothing_watched_is_not_kept(freed):
+def test_operations_on_unwatched_inputs_are_not_kept(lifetimes):
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
+        x = watched_input(tape, lifetimes)
         for i in range(3):
-            y = freed.see(f"unwatched {i}", tf.tanh(tf.constant(np.ones(5))) * float(i))
+            y = lifetimes.track(f"unwatched {i}", tf.tanh(tf.constant(np.ones(5))) * float(i))
         del y
         y = x * x
 
-    assert freed.alive == ["x"]
+    assert lifetimes.alive == ["x"]
     assert tape.gradient(y, x) is not None
 
 
-def test_watching_keeps_no_tensor_alive(freed):
+def test_watching_does_not_keep_a_tensor_alive(lifetimes):
     with tf.GradientTape() as tape:
         for i in range(3):
-            tape.watch(freed.see(str(i), tf.constant(np.ones(5))))
+            tape.watch(lifetimes.track(str(i), tf.constant(np.ones(5))))
 
-    assert freed.alive == []
-
-
-# When it lets go
+    assert lifetimes.alive == []
 
 
-def chain(x, freed, length=5):
+# When a tape frees its arrays
+
+
+def chain(x, lifetimes, length=5):
     y = x
     for i in range(length):
-        y = freed.see(f"y{i}", tf.tanh(y))
+        y = lifetimes.track(f"y{i}", tf.tanh(y))
     return y
 
 
-def test_all_is_freed_when_the_gradient_is_taken(freed):
+def test_gradient_frees_all_intermediates(lifetimes):
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
-        y = chain(x, freed)
-    assert len(freed.alive) == 6
+        x = watched_input(tape, lifetimes)
+        y = chain(x, lifetimes)
+    assert len(lifetimes.alive) == 6
 
     gradient = tape.gradient(y, x)
     del y
 
-    assert freed.alive == ["x"]
+    assert lifetimes.alive == ["x"]
     assert gradient is not None
 
 
-def test_all_is_freed_when_the_tape_dies(freed):
+def test_deleting_the_tape_frees_all_intermediates(lifetimes):
     for persistent in (False, True):
         with tf.GradientTape(persistent=persistent) as tape:
-            x = watched(tape, freed)
-            chain(x, freed)
+            x = watched_input(tape, lifetimes)
+            chain(x, lifetimes)
         del tape, x
 
-        assert freed.alive == []
+        assert lifetimes.alive == []
 
 
-def test_a_persistent_tape_keeps_all_until_it_dies(freed):
+def test_a_persistent_tape_keeps_intermediates_until_it_is_deleted(lifetimes):
     with tf.GradientTape(persistent=True) as tape:
-        x = watched(tape, freed)
-        y = chain(x, freed)
+        x = watched_input(tape, lifetimes)
+        y = chain(x, lifetimes)
     tape.gradient(y, x)
     del y
 
-    assert len(freed.alive) == 6
+    assert len(lifetimes.alive) == 6
     del tape
-    assert freed.alive == ["x"]
+    assert lifetimes.alive == ["x"]
 
 
-def test_reset_lets_go(freed):
+def test_reset_frees_all_intermediates(lifetimes):
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
-        chain(x, freed)
+        x = watched_input(tape, lifetimes)
+        chain(x, lifetimes)
         tape.reset()
 
-        assert freed.alive == ["x"]
+        assert lifetimes.alive == ["x"]
 
 
-def test_an_exception_lets_go(freed):
+def test_an_exception_frees_all_intermediates(lifetimes):
     def step():
         with tf.GradientTape() as tape:
-            x = watched(tape, freed)
-            chain(x, freed)
+            x = watched_input(tape, lifetimes)
+            chain(x, lifetimes)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         step()
 
-    assert freed.alive == []
+    assert lifetimes.alive == []
 
 
-def test_each_array_is_freed_as_soon_as_it_was_used(freed):
-    """While the rule of the first layer runs, those of later layers are gone already."""
+def test_arrays_are_freed_during_the_backward_pass(lifetimes):
+    """The arrays of later layers are already freed when the rule of the first layer runs."""
     alive_at = []
 
     @tf.custom_gradient
-    def look(x):
+    def record_alive(x):
         def grad(upstream):
-            alive_at.append(freed.alive)
+            alive_at.append(lifetimes.alive)
             return upstream
 
         return tf.identity(x), grad
 
     with tf.GradientTape() as tape:
-        x = watched(tape, freed)
-        y = look(x)
+        x = watched_input(tape, lifetimes)
+        y = record_alive(x)
         for i in range(4):
-            y = freed.see(f"y{i}", tf.tanh(y))
+            y = lifetimes.track(f"y{i}", tf.tanh(y))
         total = tf.reduce_sum(y)
         del y
     tape.gradient(total, x)
@@ -231,20 +231,20 @@ def test_each_array_is_freed_as_soon_as_it_was_used(freed):
     assert alive_at == [["x"]]
 
 
-def test_second_order_lets_go(freed):
+def test_second_order_frees_all_intermediates(lifetimes):
     with tf.GradientTape() as outer:
-        x = watched(outer, freed)
+        x = watched_input(outer, lifetimes)
         with tf.GradientTape() as inner:
             inner.watch(x)
-            y = chain(x, freed)
+            y = chain(x, lifetimes)
         first = inner.gradient(y, x)
     second = outer.gradient(first, x)
     del y, first, second
 
-    assert freed.alive == ["x"]
+    assert lifetimes.alive == ["x"]
 
 
-def test_cotangents_are_freed_as_the_walk_goes_on():
+def test_cotangents_are_freed_during_the_backward_pass():
     size, length = 100_000, 30
     x = tf.constant(np.full(size, 0.5))
     tracemalloc.start()
@@ -265,23 +265,23 @@ def test_cotangents_are_freed_as_the_walk_goes_on():
     assert peak - before < 5 * size * 8
 
 
-# No cycles
+# No reference cycles
 
 
-def step(v, freed=None):
+def step(v, lifetimes=None):
     with tf.GradientTape() as tape:
         h = tf.tanh(v[None] * 2.0)
         loss = tf.reduce_sum(tf.gather(h, [0]) ** 2) + tf.reduce_mean(tf.nn.softmax(v))
-        if freed is not None:
-            freed.see("h", h)
+        if lifetimes is not None:
+            lifetimes.track("h", h)
     gradient = tape.gradient(loss, v)
     v.assign_sub(0.1 * gradient)
     v.scatter_add(tf.IndexedSlices(tf.constant([0.1]), tf.constant([0])))
     v[1:].assign(v[1:] * 0.5)
 
 
-def garbage_of(f):
-    """How many objects only the cycle collector could free after `f`."""
+def count_garbage(f):
+    """Returns the number of objects in reference cycles that `f` leaves."""
     f()  # the first run fills caches
     gc.collect()
     f()
@@ -291,7 +291,7 @@ def garbage_of(f):
 def test_a_training_step_leaves_no_cycles():
     v = tf.Variable([1.0, 2.0, 3.0])
 
-    assert garbage_of(lambda: step(v)) == 0
+    assert count_garbage(lambda: step(v)) == 0
 
 
 def test_higher_orders_leave_no_cycles():
@@ -305,25 +305,25 @@ def test_higher_orders_leave_no_cycles():
             y = b.gradient(y, x)
         a.gradient(y, x)
 
-    assert garbage_of(third) == 0
+    assert count_garbage(third) == 0
 
 
 def test_persistent_tapes_leave_no_cycles():
     x = tf.Variable(2.0)
 
-    def work():
+    def run():
         with tf.GradientTape(persistent=True) as tape:
             y = x**3
             y = tape.gradient(y, x)
         tape.gradient(y, x)
 
-    assert garbage_of(work) == 0
+    assert count_garbage(run) == 0
 
 
-def test_failures_leave_no_cycles():
+def test_errors_leave_no_cycles():
     x = tf.Variable([1.0, 2.0])
 
-    def work():
+    def run():
         with tf.GradientTape() as tape:
             y = x * x
             with contextlib.suppress(tf.errors.InvalidArgumentError):
@@ -332,7 +332,7 @@ def test_failures_leave_no_cycles():
             tape.gradient(y, x, tf.constant([1]))
         tape.gradient(y, x)
 
-    assert garbage_of(work) == 0
+    assert count_garbage(run) == 0
 
 
 def test_custom_gradients_leave_no_cycles():
@@ -343,29 +343,29 @@ def test_custom_gradients_leave_no_cycles():
 
     x = tf.Variable(2.0)
 
-    def work():
+    def run():
         with tf.GradientTape() as outer:
             with tf.GradientTape() as tape:
                 y = f(x)
             gradient = tape.gradient(y, x)
         outer.gradient(gradient, x)
 
-    assert garbage_of(work) == 0
+    assert count_garbage(run) == 0
 
 
 def test_variables_and_tensors_leave_no_cycles():
-    def work():
+    def run():
         v = tf.Variable([1.0, 2.0])
         v.assign(v + 1.0)
         return [v[0], v.value(), v.ref(), np.asarray(v)]
 
-    assert garbage_of(work) == 0
+    assert count_garbage(run) == 0
 
 
-# In the long run
+# Long chains and many steps
 
 
-def test_a_chain_of_100_000_operations_differentiates():
+def test_gradient_of_a_chain_of_100_000_operations():
     x = tf.Variable(1.0, dtype=tf.float64)
 
     with tf.GradientTape() as tape:
@@ -376,7 +376,7 @@ def test_a_chain_of_100_000_operations_differentiates():
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), 1.00001**100_000, rtol=1e-9)
 
 
-def test_a_long_chain_that_is_dropped_does_not_overflow_the_stack():
+def test_freeing_a_long_chain_does_not_overflow_the_stack():
     x = tf.Variable(1.0)
 
     with tf.GradientTape() as tape:
@@ -386,21 +386,21 @@ def test_a_long_chain_that_is_dropped_does_not_overflow_the_stack():
     del tape, y
 
 
-def test_1000_steps_hold_no_more_memory_than_10():
-    """Nothing stays for each step: neither an object nor an array."""
+def test_memory_does_not_grow_over_1000_steps():
+    """A step leaves neither objects nor arrays."""
     v = tf.Variable(np.linspace(0.0, 1.0, 1000).astype(np.float32))
 
-    def held_after(steps):
+    def memory_after(steps):
         for _ in range(steps):
             step(v)
-        assert gc.collect() == 0  # nothing to collect, but it empties the free lists of Python
+        assert gc.collect() == 0  # finds no garbage, but clears Python's free lists
         return sys.getallocatedblocks(), tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
     try:
-        held_after(300)  # fills the caches of Python and NumPy
-        objects, memory = held_after(10)
-        objects_later, memory_later = held_after(990)
+        memory_after(300)  # fills the caches of Python and NumPy
+        objects, memory = memory_after(10)
+        objects_later, memory_later = memory_after(990)
     finally:
         tracemalloc.stop()
 

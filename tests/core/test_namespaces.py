@@ -1,4 +1,4 @@
-"""Tensors that hold arrays of JAX: the same kernels, in its namespace."""
+"""Tests tensors that hold JAX arrays: the kernels run in the jax.numpy namespace."""
 
 import pickle
 
@@ -12,7 +12,7 @@ from retrograde.core import namespaces
 
 
 @pytest.fixture(autouse=True)
-def _as_before(monkeypatch):
+def _restore_foreign_flag(monkeypatch):
     monkeypatch.setattr(namespaces, "foreign", namespaces.foreign)
 
 
@@ -21,13 +21,13 @@ def x():
     return tf.Tensor(jnp.array([[1.0, 2.0], [3.0, 4.0]], jnp.float32))
 
 
-def test_the_namespace_is_that_of_the_first_foreign_array():
+def test_namespace_of_returns_the_namespace_of_the_first_foreign_array():
     assert namespaces.namespace_of([np.ones(2), np.float32(1.0)]) is np
     assert namespaces.namespace_of([np.ones(2), jnp.ones(2)]) is jnp
     assert namespaces.namespace_of([]) is np
 
 
-def test_nobody_looks_before_the_first_foreign_array(monkeypatch):
+def test_the_first_jax_array_sets_the_foreign_flag(monkeypatch):
     monkeypatch.setattr(namespaces, "foreign", False)
 
     tf.Tensor(np.ones(2))
@@ -37,18 +37,18 @@ def test_nobody_looks_before_the_first_foreign_array(monkeypatch):
     assert namespaces.foreign is True
 
 
-def test_work_on_arrays_of_numpy_is_not_concerned(x, monkeypatch):
-    ran = []
-    monkeypatch.setattr(namespaces, "namespace_of", lambda arrays: ran.append(arrays) or np)
-    one = tf.constant([1.0, 2.0])
+def test_numpy_operations_do_not_look_up_the_namespace(x, monkeypatch):
+    lookups = []
+    monkeypatch.setattr(namespaces, "namespace_of", lambda arrays: lookups.append(arrays) or np)
+    numpy_tensor = tf.constant([1.0, 2.0])
 
-    tf.reduce_sum(one + one)
+    tf.reduce_sum(numpy_tensor + numpy_tensor)
     assert namespaces.foreign is True
-    assert not ran
+    assert not lookups
     assert namespaces.involves_foreign([np.ones(2), x._array])
 
 
-def test_a_tensor_of_jax_is_a_tensor(x):
+def test_attributes_and_conversions_of_a_jax_tensor(x):
     assert x.shape == (2, 2)
     assert x.dtype is tf.float32
     assert x.device == "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -58,7 +58,7 @@ def test_a_tensor_of_jax_is_a_tensor(x):
     assert [float(row[0]) for row in x] == [1.0, 3.0]
 
 
-def test_numpy_gives_a_writable_copy_and_array_a_read_only_view(x):
+def test_numpy_returns_a_writable_copy_and_asarray_a_read_only_view(x):
     array = x.numpy()
     array[0, 0] = 9.0
 
@@ -83,7 +83,7 @@ def test_numpy_gives_a_writable_copy_and_array_a_read_only_view(x):
         lambda x: x / x,
     ],
 )
-def test_results_stay_where_they_were_made(x, f):
+def test_results_are_jax_arrays(x, f):
     y = f(x)
 
     assert isinstance(y._array, jax.Array)
@@ -91,7 +91,7 @@ def test_results_stay_where_they_were_made(x, f):
     np.testing.assert_allclose(y.numpy(), f(tf.constant(x.numpy())).numpy(), rtol=1e-6)
 
 
-def test_gradients_stay_there_too(x):
+def test_gradients_are_jax_arrays(x):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.reduce_sum(tf.tanh(x @ x))
@@ -99,14 +99,14 @@ def test_gradients_stay_there_too(x):
     gradient = tape.gradient(y, x)
 
     assert isinstance(gradient._array, jax.Array)
-    plain = tf.constant(x.numpy())
+    x_numpy = tf.constant(x.numpy())
     with tf.GradientTape() as tape:
-        tape.watch(plain)
-        y = tf.reduce_sum(tf.tanh(plain @ plain))
-    np.testing.assert_allclose(gradient.numpy(), tape.gradient(y, plain).numpy(), rtol=1e-5)
+        tape.watch(x_numpy)
+        y = tf.reduce_sum(tf.tanh(x_numpy @ x_numpy))
+    np.testing.assert_allclose(gradient.numpy(), tape.gradient(y, x_numpy).numpy(), rtol=1e-5)
 
 
-def test_variables_hold_arrays_of_jax(x):
+def test_variables_hold_jax_arrays(x):
     v = tf.Variable(x)
     before = v.value()
 

@@ -1,4 +1,4 @@
-"""Python's operators on tensors and variables: values, dtypes, who wins, what is refused."""
+"""Tests Python's operators on tensors and variables: values, dtypes, errors and gradients."""
 
 import operator
 
@@ -18,7 +18,7 @@ ARITHMETIC = [
     operator.pow,
 ]
 COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
-BITS = [operator.and_, operator.or_, operator.xor]
+BITWISE = [operator.and_, operator.or_, operator.xor]
 
 A = np.array([[3.5, 2.0], [0.5, 7.0]], np.float32)
 B = np.array([[1.5, 2.0], [4.0, 0.25]], np.float32)
@@ -26,8 +26,8 @@ B = np.array([[1.5, 2.0], [4.0, 0.25]], np.float32)
 name = operator.attrgetter("__name__")
 
 
-def same(actual, expected):
-    """Whether `actual` is a tensor with the dtype, shape and values of an array."""
+def assert_same(actual, expected):
+    """Asserts that `actual` is a tensor with the dtype, shape and values of an array."""
     assert isinstance(actual, tf.Tensor)
     assert actual.dtype == expected.dtype
     np.testing.assert_array_equal(actual.numpy(), expected)
@@ -50,24 +50,24 @@ OPERANDS = {
 
 @pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
 @pytest.mark.parametrize("operands", OPERANDS.values(), ids=OPERANDS)
-def test_operators_compute_what_numpy_computes(f, operands):
+def test_operators_match_numpy(f, operands):
     left, right = operands
 
-    same(f(left(), right()), f(A, B))
+    assert_same(f(left(), right()), f(A, B))
 
 
 @pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
 @pytest.mark.parametrize(
     "number", [2, 2.0, True, np.float32(2), np.float64(2), np.int64(2)], ids=repr
 )
-def test_numbers_take_the_dtype_of_the_tensor_on_either_side(f, number):
+def test_numbers_take_the_dtype_of_the_tensor(f, number):
     for kind in (tf.constant, tf.Variable):
-        same(f(kind(A), number), f(A, np.float32(number)))
-        same(f(number, kind(A)), f(np.float32(number), A))
+        assert_same(f(kind(A), number), f(A, np.float32(number)))
+        assert_same(f(number, kind(A)), f(np.float32(number), A))
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float64, tf.complex64, tf.int8])
-def test_the_dtype_of_the_tensor_stays(dtype):
+def test_results_have_the_dtype_of_the_tensor(dtype):
     x = tf.constant([1, 2], dtype)
 
     assert (x * 2).dtype is dtype
@@ -75,31 +75,31 @@ def test_the_dtype_of_the_tensor_stays(dtype):
     assert (x + np.array([1, 2])).dtype is dtype
 
 
-@pytest.mark.parametrize("f", BITS, ids=name)
-def test_bitwise_operators_work_on_integers_and_on_truth_values(f):
-    integers, truths = np.array([6, 3], np.int32), np.array([True, False])
+@pytest.mark.parametrize("f", BITWISE, ids=name)
+def test_bitwise_operators_accept_integers_and_booleans(f):
+    integers, booleans = np.array([6, 3], np.int32), np.array([True, False])
 
-    same(f(tf.constant(integers), 5), f(integers, np.int32(5)))
-    same(f(5, tf.constant(integers)), f(np.int32(5), integers))
-    same(f(tf.constant(truths), True), f(truths, True))
-    same(f(True, tf.Variable(truths)), f(truths, True))
+    assert_same(f(tf.constant(integers), 5), f(integers, np.int32(5)))
+    assert_same(f(5, tf.constant(integers)), f(np.int32(5), integers))
+    assert_same(f(tf.constant(booleans), True), f(booleans, True))
+    assert_same(f(True, tf.Variable(booleans)), f(booleans, True))
 
 
 def test_unary_operators():
     x = np.array([-1.5, 2.0], np.float32)
 
-    same(-tf.constant(x), -x)
-    same(abs(tf.constant(x)), abs(x))
-    same(abs(tf.Variable(x)), abs(x))
-    same(~tf.constant([True, False]), np.array([False, True]))
-    same(~tf.constant([1]), np.array([-2], np.int32))
-    same(abs(tf.constant([3 + 4j])), np.array([5.0]))
+    assert_same(-tf.constant(x), -x)
+    assert_same(abs(tf.constant(x)), abs(x))
+    assert_same(abs(tf.Variable(x)), abs(x))
+    assert_same(~tf.constant([True, False]), np.array([False, True]))
+    assert_same(~tf.constant([1]), np.array([-2], np.int32))
+    assert_same(abs(tf.constant([3 + 4j])), np.array([5.0]))
 
 
 def test_matmul():
-    same(tf.constant(A) @ tf.constant(B), A @ B)
-    same(A @ tf.constant(B), A @ B)
-    same(A.tolist() @ tf.Variable(B), A @ B)
+    assert_same(tf.constant(A) @ tf.constant(B), A @ B)
+    assert_same(A @ tf.constant(B), A @ B)
+    assert_same(A.tolist() @ tf.Variable(B), A @ B)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_matmul():
         (tf.int64, tf.float64),
     ],
 )
-def test_true_division_of_integers_is_in_floats(dtype, expected):
+def test_true_division_of_integers_returns_floats(dtype, expected):
     for quotient in (tf.constant(3, dtype) / 2, tf.constant(3, dtype) / tf.constant(2, dtype)):
         assert quotient.dtype is expected
         assert float(quotient) == 1.5
     assert (1 / tf.constant(2, dtype)).dtype is expected
 
 
-def test_floor_division_and_remainder_floor_as_in_python():
+def test_floor_division_and_remainder_round_down_as_in_python():
     x, y = [-7, 7], [2, -2]
 
     assert (tf.constant(x) // tf.constant(y)).numpy().tolist() == [-4, -4]
@@ -130,7 +130,7 @@ def test_floor_division_and_remainder_floor_as_in_python():
     assert (tf.constant([-7.5]) % 2.0).numpy().tolist() == [0.5]
 
 
-def test_powers():
+def test_power():
     assert int(tf.constant(2) ** 3) == 8
     assert int(2 ** tf.constant(3)) == 8
     assert float(tf.constant(2.0) ** -1) == 0.5
@@ -152,7 +152,7 @@ def test_floats_overflow_to_infinity_without_a_warning():
     assert np.isnan(float(tf.constant(0.0) / 0.0))
 
 
-# What is refused
+# Errors
 
 
 @pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
@@ -167,13 +167,13 @@ def test_floats_overflow_to_infinity_without_a_warning():
     ],
     ids=["int32, float32", "float32, float64", "int32, int64", "float32, int32", "complex, float"],
 )
-def test_tensors_of_two_dtypes_never_meet(f, x, y):
+def test_tensors_of_different_dtypes_raise(f, x, y):
     with pytest.raises(TypeError if f is operator.truediv else errors.InvalidArgumentError):
         f(x, y)
 
 
 @pytest.mark.parametrize("f", ARITHMETIC + COMPARISONS, ids=name)
-def test_an_integer_tensor_refuses_a_python_float(f):
+def test_an_integer_tensor_and_a_python_float_raise(f):
     with pytest.raises((errors.InvalidArgumentError, TypeError)):
         f(tf.constant([1, 2]), 1.5)
     with pytest.raises((errors.InvalidArgumentError, TypeError)):
@@ -188,14 +188,14 @@ def test_an_integer_tensor_refuses_a_python_float(f):
         (2.5, tf.constant([1]), "float32 and int32"),
     ],
 )
-def test_what_is_divided_must_have_one_dtype(x, y, dtypes):
+def test_division_of_different_dtypes_raises(x, y, dtypes):
     message = rf"^divide: `x` and `y` must have the same dtype. Received: {dtypes}. Use tf.cast"
     with pytest.raises(TypeError, match=message):
         x / y
 
 
 @pytest.mark.parametrize("f", [f for f in ARITHMETIC if f is not operator.mul], ids=name)
-def test_truth_values_have_no_arithmetic(f):
+def test_arithmetic_on_booleans_raises(f):
     with pytest.raises((errors.InvalidArgumentError, TypeError)):
         f(tf.constant([True]), 1)
     with pytest.raises((errors.InvalidArgumentError, TypeError)):
@@ -203,7 +203,7 @@ def test_truth_values_have_no_arithmetic(f):
 
 
 @pytest.mark.parametrize("x", [tf.constant([True, False]), tf.Variable([True, False])])
-def test_the_product_of_truth_values_is_both(x):
+def test_the_product_of_booleans_is_logical_and(x):
     for y in (x * x, x * [True, True], np.array([True, True]) * x, True * x):
         assert y.dtype == tf.bool
         assert y.numpy().tolist() == [True, False]
@@ -212,14 +212,14 @@ def test_the_product_of_truth_values_is_both(x):
 
 
 @pytest.mark.parametrize("other", [None, object(), {}])
-def test_operands_that_are_no_tensors_are_refused(other):
+def test_operands_that_cannot_be_converted_raise(other):
     with pytest.raises((TypeError, ValueError)):
         tf.constant([1.0]) + other
     with pytest.raises((TypeError, ValueError)):
         other + tf.constant([1.0])
 
 
-def test_shapes_that_do_not_broadcast_are_refused():
+def test_incompatible_shapes_raise():
     with pytest.raises(errors.InvalidArgumentError, match="incompatible shapes"):
         tf.constant([1.0, 2.0]) + tf.constant([1.0, 2.0, 3.0])
     with pytest.raises(errors.InvalidArgumentError, match="incompatible shapes"):
@@ -227,18 +227,18 @@ def test_shapes_that_do_not_broadcast_are_refused():
 
 
 @pytest.mark.parametrize("f", [operator.floordiv, operator.mod], ids=name)
-def test_integers_are_not_divided_by_zero(f):
+def test_integer_division_by_zero_raises(f):
     with pytest.raises(errors.InvalidArgumentError, match="division by zero"):
         f(tf.constant([1, 2]), tf.constant([1, 0]))
 
 
-def test_complex_numbers_have_no_order():
+def test_ordering_complex_numbers_raises():
     with pytest.raises(errors.InvalidArgumentError):
         _ = tf.constant(1j) < tf.constant(2j)
 
 
 @pytest.mark.parametrize("f", [operator.lshift, operator.rshift, divmod], ids=name)
-def test_operators_that_tensorflow_lacks_are_not_there(f):
+def test_operators_that_tensorflow_lacks_raise(f):
     with pytest.raises(TypeError, match="unsupported operand"):
         f(tf.constant([4]), tf.constant([1]))
 
@@ -260,27 +260,27 @@ def test_equality_with_none_is_false():
         assert (x != None) is True  # noqa: E711
 
 
-def test_equality_of_shapes_that_do_not_broadcast_is_one_truth_value():
+def test_equality_of_incompatible_shapes_is_a_single_boolean():
     x, y = tf.constant([1.0, 2.0]), tf.constant([1.0, 2.0, 3.0])
 
-    same(x == y, np.bool_(False))
-    same(x != y, np.bool_(True))
+    assert_same(x == y, np.bool_(False))
+    assert_same(x != y, np.bool_(True))
     with pytest.raises(errors.InvalidArgumentError, match="but is a float32 tensor"):
         tf.constant([1, 2, 3]) == x  # noqa: B015
 
 
-def test_equality_of_strings_and_truth_values():
+def test_equality_of_strings_and_booleans():
     assert (tf.constant(["a", "b"]) == ["a", "c"]).numpy().tolist() == [True, False]
     assert (tf.constant([True, False]) == [True, True]).numpy().tolist() == [True, False]
 
 
-def test_membership_goes_by_value():
+def test_membership_compares_values():
     assert tf.constant(1.0) in [tf.constant(2.0), tf.constant(1.0)]
     assert 2 in tf.constant([1, 2])
     assert 3 not in tf.constant([1, 2])
 
 
-def test_python_functions_made_of_operators_work():
+def test_builtins_that_use_operators():
     values = [tf.constant(2.0), tf.constant(1.0), tf.constant(3.0)]
 
     assert float(sum(values)) == 6.0
@@ -289,7 +289,7 @@ def test_python_functions_made_of_operators_work():
     assert float(sum(tf.constant([1.0, 2.0]))) == 3.0
 
 
-# Gradients: a few by hand, to see that operators are on the tape
+# Gradients, compared with derivatives computed by hand
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_gradients_of_operators(f, expected):
 
 
 @pytest.mark.parametrize("f", [operator.floordiv, operator.lt, operator.eq], ids=name)
-def test_no_gradient_flows_through_steps(f):
+def test_step_functions_have_no_gradient(f):
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -328,6 +328,6 @@ def test_no_gradient_flows_through_steps(f):
     assert tape.gradient(y, x) is None
 
 
-def test_unsigned_integers_have_no_negative():
+def test_negating_unsigned_integers_raises():
     with pytest.raises(tf.errors.InvalidArgumentError, match="negative: dtype uint8"):
         -tf.constant([1], tf.uint8)

@@ -1,4 +1,4 @@
-"""An assignment never changes what anyone else holds; and writes in place where nobody does."""
+"""Tests that assignments write in place only if nothing else references the array."""
 
 import itertools
 import sys
@@ -16,12 +16,12 @@ SIZE = 4
 FILES = [variable_module.__file__, variable_cell.__file__]
 
 
-def variable():
+def make_variable():
     return tf.Variable(np.arange(SIZE, dtype=np.float32))
 
 
-def slices(values, indices):
-    return tf.IndexedSlices(tf.constant(values), tf.constant(indices))
+def slices(rows, indices):
+    return tf.IndexedSlices(tf.constant(rows), tf.constant(indices))
 
 
 ASSIGNMENTS = {
@@ -51,46 +51,46 @@ HOLDERS = {
     "np.asarray": lambda v: np.asarray(v),
     "np.asarray of value()": lambda v: np.asarray(v.value()),
     "a view of np.asarray": lambda v: np.asarray(v)[1:],
-    "the base of a view": lambda v: np.asarray(v).base,
+    "base of a view": lambda v: np.asarray(v).base,
     "memoryview": lambda v: memoryview(np.asarray(v)),
     "dlpack": lambda v: np.from_dlpack(v.value()),
     "a slice": lambda v: v[1:],
-    "all": lambda v: v[...],
+    "full slice": lambda v: v[...],
     "reshape": lambda v: tf.reshape(v, [2, 2]),
     "transpose": lambda v: tf.transpose(v),
     "expand": lambda v: v[None],
     "another variable": lambda v: tf.Variable(v),
     "a variable assigned from it": lambda v: tf.Variable(np.zeros(SIZE, np.float32)).assign(v),
     "stop_gradient": lambda v: tf.stop_gradient(v),
-    "the tensor it holds": lambda v: v._read(),
-    "the array it holds": lambda v: v._read()._array,
+    "its tensor": lambda v: v._read(),
+    "its array": lambda v: v._read()._array,
 }
 
 
-def values(held):
+def copy_values(held):
     return np.array(held.numpy() if hasattr(held, "numpy") else held)
 
 
 @pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
-def test_what_is_held_never_changes(hold, assign):
-    v = variable()
+def test_assignments_do_not_change_other_references(hold, assign):
+    v = make_variable()
     held = hold(v)
-    before = values(held)
+    before = copy_values(held)
 
     for _ in range(3):
         assign(v)
-        np.testing.assert_array_equal(values(held), before)
+        np.testing.assert_array_equal(copy_values(held), before)
 
-    expected = variable()
+    expected = make_variable()
     for _ in range(3):
         assign(expected)
     np.testing.assert_array_equal(v.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
-def test_what_a_tape_recorded_never_changes(assign):
-    v = variable()
+def test_assignments_do_not_change_values_on_a_tape(assign):
+    v = make_variable()
 
     with tf.GradientTape() as tape:
         y = v * v
@@ -102,7 +102,7 @@ def test_what_a_tape_recorded_never_changes(assign):
 
 @pytest.mark.parametrize("how", ["assign", "initial value"])
 @pytest.mark.parametrize("change", ["assign_add", "scatter_add", "slice"])
-def test_what_was_assigned_never_changes(how, change):
+def test_updates_do_not_change_the_assigned_value(how, change):
     array, tensor = np.ones(SIZE, np.float32), tf.constant(np.ones(SIZE, np.float32))
     other = tf.Variable(np.ones(SIZE, np.float32))
 
@@ -118,8 +118,8 @@ def test_what_was_assigned_never_changes(how, change):
         assert not np.array_equal(v.numpy(), np.ones(SIZE))
 
 
-def test_later_writes_to_an_assigned_array_do_not_show():
-    v, array = variable(), np.ones(SIZE, np.float32)
+def test_writes_to_an_assigned_array_do_not_change_the_variable():
+    v, array = make_variable(), np.ones(SIZE, np.float32)
 
     v.assign(array)
     array[:] = 7.0
@@ -127,8 +127,8 @@ def test_later_writes_to_an_assigned_array_do_not_show():
     assert v.numpy().tolist() == [1.0] * SIZE
 
 
-def test_a_gradient_that_was_assigned_never_changes():
-    v, w = variable(), variable()
+def test_updates_do_not_change_an_assigned_gradient():
+    v, w = make_variable(), make_variable()
 
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(v) + tf.reduce_sum(w)
@@ -140,11 +140,11 @@ def test_a_gradient_that_was_assigned_never_changes():
         assert gradient.numpy().tolist() == [1.0] * SIZE
 
 
-def test_a_gradient_that_is_the_other_factor_never_changes():
+def test_updates_do_not_change_a_gradient_that_shares_memory_with_a_variable():
     v, w = (tf.Variable(np.full(5000, x, np.float32)) for x in (2.0, 3.0))
 
     with tf.GradientTape() as tape:
-        y = tf.reduce_sum(v * w)  # behind a sum the cotangent is 1: the gradient of v is w
+        y = tf.reduce_sum(v * w)  # the cotangent of a sum is 1, so the gradient of v is w
     gradient = tape.gradient(y, v)
     w.assign_add(tf.ones(5000))
     v.assign(gradient)
@@ -174,7 +174,7 @@ def address(v):
     ids=[name for name in ASSIGNMENTS if name not in ("assign", "slice")],
 )
 def test_an_unshared_variable_is_updated_in_place(assign):
-    v = variable()
+    v = make_variable()
     before = address(v)
 
     for _ in range(3):
@@ -183,8 +183,8 @@ def test_an_unshared_variable_is_updated_in_place(assign):
     assert address(v) == before
 
 
-def test_after_a_shared_update_the_variable_owns_its_memory_again():
-    v = variable()
+def test_an_update_copies_a_shared_array_only_once():
+    v = make_variable()
     held = v.value()
     before = address(v)
 
@@ -197,8 +197,8 @@ def test_after_a_shared_update_the_variable_owns_its_memory_again():
     assert held.numpy().tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_a_variable_owns_its_memory_again_when_nobody_holds_it_any_more():
-    v = variable()
+def test_updates_are_in_place_after_the_tape_is_freed():
+    v = make_variable()
     before = address(v)
 
     with tf.GradientTape() as tape:
@@ -211,7 +211,7 @@ def test_a_variable_owns_its_memory_again_when_nobody_holds_it_any_more():
 
 
 def test_a_training_step_updates_in_place():
-    v = variable()
+    v = make_variable()
     before = address(v)
 
     for _ in range(3):
@@ -233,8 +233,8 @@ def _switch_often():
     sys.setswitchinterval(before)
 
 
-def in_threads(*functions):
-    """Runs each function in a thread of its own and raises what they raise."""
+def run_in_threads(*functions):
+    """Runs each function in its own thread and raises their first error."""
     failures = []
 
     def run(f):
@@ -264,11 +264,11 @@ READS = {
 @pytest.mark.usefixtures("_switch_often")
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("method", ["assign", "assign_add", "scatter_add"])
-def test_no_read_is_torn(method, read):
-    """All elements are equal at any time, so that a torn value shows at once."""
+def test_concurrent_reads_are_consistent(method, read):
+    """All elements are always equal, so an inconsistent read has different elements."""
     size, rounds = 200_000, 100
     v = tf.Variable(np.zeros(size, np.float32))
-    every = tf.range(size)
+    indices = tf.range(size)
     done = threading.Event()
 
     def write():
@@ -279,7 +279,7 @@ def test_no_read_is_torn(method, read):
                 elif method == "assign_add":
                     v.assign_add(np.ones(size, np.float32))
                 else:
-                    v.scatter_add(tf.IndexedSlices(np.float32(1.0), every, None))
+                    v.scatter_add(tf.IndexedSlices(np.float32(1.0), indices, None))
         finally:
             done.set()
 
@@ -288,12 +288,12 @@ def test_no_read_is_torn(method, read):
             array = read(v)
             assert array.min() == array.max()
 
-    in_threads(write, check, check)
+    run_in_threads(write, check, check)
 
 
 @pytest.mark.usefixtures("_switch_often")
 @pytest.mark.parametrize("size", [(), (3,), (50_000,)])
-def test_no_update_of_several_threads_is_lost(size):
+def test_concurrent_updates_are_not_lost(size):
     rounds = 200
     v = tf.Variable(np.zeros(size, np.float64))
 
@@ -305,15 +305,15 @@ def test_no_update_of_several_threads_is_lost(size):
         for _ in range(rounds // 2):
             v.assign_sub(np.ones(size))
 
-    in_threads(add, add, add, subtract)
+    run_in_threads(add, add, add, subtract)
 
     np.testing.assert_array_equal(v.numpy(), np.full(size, 2.5 * rounds))
 
 
 @pytest.mark.usefixtures("_switch_often")
 @pytest.mark.parametrize("method", ["assign_add", "assign_sub"])
-def test_a_tensor_read_at_any_instruction_of_an_update_does_not_change(method):
-    """A replay of another thread reads `_tensor`, and commits if the variable still holds it."""
+def test_a_tensor_read_during_an_update_does_not_change(method):
+    """A replay in another thread reads `_tensor` and commits if the variable still holds it."""
     v, one = tf.Variable(tf.zeros([3])), tf.ones([3])
     for n in itertools.count(1):
         held = []
@@ -322,16 +322,16 @@ def test_a_tensor_read_at_any_instruction_of_an_update_does_not_change(method):
             if v._tensor is not None:
                 held.append((v._tensor, v._tensor.numpy()))
 
-        with At(n, read, FILES) as place:
+        with At(n, read, FILES) as at:
             getattr(v, method)(one)
         for tensor, before in held:
             np.testing.assert_array_equal(tensor.numpy(), before)
-        if not place.was_reached:
+        if not at.was_reached:
             break
     assert n > 40
 
 
-def test_tensors_read_by_one_thread_are_not_changed_by_another():
+def test_updates_in_another_thread_do_not_change_a_tensor():
     v = tf.Variable(np.zeros(10_000, np.float32))
     done = threading.Event()
 
@@ -349,4 +349,4 @@ def test_tensors_read_by_one_thread_are_not_changed_by_another():
             for _ in range(5):
                 np.testing.assert_array_equal(tensor.numpy(), first)
 
-    in_threads(write, check, check)
+    run_in_threads(write, check, check)
