@@ -320,7 +320,7 @@ def test_too_long_or_too_deep_arguments_of_a_function_raise():
     with pytest.raises(tf.errors.ResourceExhaustedError):
         f(range(HUGE))
     checked = tf.function(lambda _: 1.0, input_signature=[tf.TensorSpec([2])])
-    with pytest.raises(TypeError, match=r"does not fit the input_signature\. Received: \[\[\["):
+    with pytest.raises(TypeError, match=r"with the input_signature\. Received: \[\[\["):
         checked(names()["deep"](3000))
 
 

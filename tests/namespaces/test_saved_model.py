@@ -317,7 +317,7 @@ def test_incompatible_argument_with_unknown_dimensions_raises(tmp_path):
 
     with pytest.raises(ValueError, match="Could not find matching concrete function"):
         loaded(tf.ones([3, 5]))
-    with pytest.raises(TypeError, match="does not fit the input_signature"):
+    with pytest.raises(TypeError, match="is not compatible with the input_signature"):
         loaded(tf.ones([3, 6], tf.float64))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.program.signature_text import told
+from retrograde.program.signature_text import format_signature
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
@@ -17,12 +17,12 @@ from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import allocate
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
-_OF_GRAPHS = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
-_OPEN = 2  # elements along an axis of open length, where a tensor has to be made up
+_GRAPH_ATTRIBUTES = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
+_DUMMY_SIZE = 2  # of an unknown dimension in a dummy tensor
 
 
 class ConcreteFunction:
-    """A `tf.function` whose Python arguments are fixed, and whose tensors fit certain specs.
+    """A `tf.function` with fixed Python arguments, and with specs for its tensor arguments.
 
     >>> power = tf.function(lambda x, n: x**n)
     >>> cube = power.get_concrete_function(tf.TensorSpec([None]), 3.0)
@@ -38,7 +38,7 @@ class ConcreteFunction:
         trace: Any,
         others: Callable[[], list] = list,
     ) -> None:
-        """`others` gives recordings with other sizes, where the arguments leave these open."""
+        """`others` returns traces with other sizes, if some dimensions are unknown."""
         self.function = function
         self._others = others
         self._args = args
@@ -48,13 +48,13 @@ class ConcreteFunction:
 
     @property
     def structured_input_signature(self) -> tuple[tuple, dict]:
-        """The specs of tensors among the arguments, and the other arguments."""
+        """The arguments, with specs in place of tensors."""
         args = tuple([specs_in(value) for value in self._args])
         return args, {name: specs_in(value) for name, value in self._kwargs.items()}
 
     @property
     def structured_outputs(self) -> Any:
-        """What the function returns, with specs in place of tensors."""
+        """The results, with specs in place of tensors."""
         others = [list(nest.leaves(trace.described_results())) for trace in self._others()]
         structure = self._trace.described_results()
         leaves = [_common(specs) for specs in zip(nest.leaves(structure), *others, strict=True)]
@@ -62,36 +62,36 @@ class ConcreteFunction:
 
     @property
     def output_shapes(self) -> Any:
-        """What the function returns, with shapes in place of tensors."""
+        """The results, with shapes in place of tensors."""
         return _each(self.structured_outputs, "shape")
 
     @property
     def output_dtypes(self) -> Any:
-        """What the function returns, with dtypes in place of tensors."""
+        """The results, with dtypes in place of tensors."""
         return _each(self.structured_outputs, "dtype")
 
     @property
     def variables(self) -> tuple:
-        """The variables that the function reads or writes, its arguments excepted."""
+        """The variables that the function reads or writes, except its arguments."""
         return tuple(self._trace.captured_variables())
 
     @property
     def trainable_variables(self) -> tuple:
-        """Those of them that are trainable."""
+        """The variables that are trainable."""
         return tuple([v for v in self.variables if v.trainable])
 
     def __getattr__(self, name: str) -> Any:
-        words = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name in _OF_GRAPHS:
-            words += ". It is TensorFlow's, and not here: nothing builds graphs. source() of the "
-            words += "tf.function shows what it does."
-        raise AttributeError(words, name=name, obj=self)
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _GRAPH_ATTRIBUTES:
+            message += ". retrograde does not build graphs. Use source() or program() of the "
+            message += "tf.function to see its operations."
+        raise AttributeError(message, name=name, obj=self)
 
     def export(self) -> Any:
-        """The function as a `jax.export.Exported`: StableHLO, for other programs.
+        """Returns the function as a `jax.export.Exported`, which contains StableHLO.
 
-        Its `mlir_module()` is the text, `serialize()` makes bytes of it that other versions of JAX
-        can read. Variables are in it with the values they have now.
+        Its `mlir_module()` returns text, and `serialize()` returns bytes that other versions of JAX
+        can read. Variables become constants with their current values.
         """
         return self._trace.exported()
 
@@ -106,18 +106,22 @@ class ConcreteFunction:
         named = {name: self._filled(name, v, kwargs, given) for name, v in self._kwargs.items()}
         left = list(given)
         if left and by_place and len(args) == len(names) and all(names):
-            return self(**dict(zip(names, args, strict=True)))  # what is fixed was given as well
+            return self(
+                **dict(zip(names, args, strict=True))
+            )  # fixed arguments were passed as well
         if kwargs or left:
-            raise TypeError(f"{self.name}: more arguments than {self.structured_input_signature}.")
+            raise TypeError(
+                f"{self.name}: too many arguments for {self.structured_input_signature}."
+            )
         return self.function(*filled, **named)
 
     def _filled(self, name: str, value: Any, kwargs: dict, given: Iterator[Any]) -> Any:
-        """The argument for a parameter: by its name, or the next of those without one."""
+        """Returns the argument for a parameter: by name, or the next positional one."""
         if name not in kwargs:
             return _filled(value, given, self.name)
         argument = kwargs.pop(name)
         filled = _filled(value, nest.leaves(argument), self.name)
-        if filled is value and not _alike(argument, value):
+        if filled is value and not _is_equal(argument, value):
             raise TypeError(
                 f"{self.name}: the argument {name!r} is {shown(value)} in this ConcreteFunction. "
                 f"Received: {shown(argument)}. Leave it out, or call the tf.function itself."
@@ -125,22 +129,22 @@ class ConcreteFunction:
         return filled
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:  # noqa: ARG002
-        """What the function takes and returns, in words."""
+        """What the function takes and returns, in message."""
         args, kwargs = self.structured_input_signature
         signature = self.function._parameters.signature
-        return told(signature, args, kwargs, self.structured_outputs, self._trace)
+        return format_signature(signature, args, kwargs, self.structured_outputs, self._trace)
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"
 
     def __repr__(self) -> str:
         args, kwargs = self.structured_input_signature
-        words = [*map(shown, args), *[f"{name}={shown(value)}" for name, value in kwargs.items()]]
-        return f"<ConcreteFunction {self.name}({', '.join(words)})>"
+        message = [*map(shown, args), *[f"{name}={shown(value)}" for name, value in kwargs.items()]]
+        return f"<ConcreteFunction {self.name}({', '.join(message)})>"
 
 
 class VariableSpec:
-    """Stands for a variable among the arguments: the `place`-th of them."""
+    """A placeholder for a variable among the arguments, by its place."""
 
     def __init__(self, place: int, shape: list[int], dtype: str, trainable: bool) -> None:
         self.place = place
@@ -153,11 +157,11 @@ class VariableSpec:
 
 
 def with_dummy_tensors(value: Any, zeros: Callable | None = None) -> Any:
-    """`value` with tensors in place of specs: `zeros(shape, dtype)`, or zeros in memory."""
+    """Replaces the specs in `value` by tensors, which `zeros(shape, dtype)` creates."""
     if isinstance(value, TensorSpec):
         sizes = value.shape.as_list() if value.shape.rank is not None else []
-        shape = [_OPEN if size is None else size for size in sizes]
-        return Tensor((zeros or nothing)(shape, value.dtype.numpy_dtype))
+        shape = [_DUMMY_SIZE if size is None else size for size in sizes]
+        return Tensor((zeros or dummy_array)(shape, value.dtype.numpy_dtype))
     if isinstance(value, TypeSpec):
         raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
     if nest.is_nested(value):
@@ -167,20 +171,20 @@ def with_dummy_tensors(value: Any, zeros: Callable | None = None) -> Any:
     return value
 
 
-def nothing(shape: Sequence[int], dtype: np.dtype) -> Any:
-    """Zeros, or empty strings."""
+def dummy_array(shape: Sequence[int], dtype: np.dtype) -> Any:
+    """Returns an array of zeros, or of empty strings."""
     if dtype.kind == "O":
         return allocate("get_concrete_function", np.full, shape, b"", dtype)
     return allocate("get_concrete_function", np.zeros, shape, dtype)[()]
 
 
 def unallocated(shape: Sequence[int], dtype: np.dtype) -> Any:
-    """Zeros that take the memory of one element: for where the shape and the dtype are enough."""
+    """Returns zeros that take the memory of one element, if only shape and dtype matter."""
     return np.broadcast_to(np.zeros((), dtype), shape)[()]
 
 
 def _common(specs: tuple) -> Any:
-    """One spec for several that differ in sizes."""
+    """Returns one spec for several that differ in sizes."""
     first, *others = specs
     if not others or not isinstance(first, TensorSpec):
         return first
@@ -192,14 +196,14 @@ def _each(structure: Any, name: str) -> Any:
     return nest.pack(structure, iter(leaves))
 
 
-def _alike(a: Any, b: Any) -> bool:
+def _is_equal(a: Any, b: Any) -> bool:
     if a is b or isinstance(a, Variable):
         return a is b
     return type(a) is type(b) and bool(a == b)
 
 
 def specs_in(value: Any) -> Any:
-    """`value` with the specs of tensors in their place."""
+    """Replaces the tensors in `value` by their specs."""
     held = tensor_or_variable(value)
     if held is not None and not isinstance(held, Variable):
         return TensorSpec.from_tensor(held)
@@ -211,7 +215,7 @@ def specs_in(value: Any) -> Any:
 
 
 def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
-    """`value` with given tensors in place of specs and tensors."""
+    """Replaces the specs and tensors in `value` by given tensors."""
     if isinstance(value, CompositeTensor):
         spec: Any = spec_of(value)
         tensor = next(given, None)

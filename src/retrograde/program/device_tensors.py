@@ -1,4 +1,4 @@
-"""Values on JAX's device: results of compiled programs, and copies of NumPy's arrays."""
+"""Tensors on JAX devices: results of compiled programs, and copies of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DeviceArray(Materializer):
 
     __slots__ = ("_host", "device_array")
 
-    _host: Any  # is set when the value is first read
+    _host: Any  # set when the value is first read
 
     def __init__(self, device_array: Any) -> None:
         self.device_array = device_array
@@ -43,7 +43,7 @@ class DeviceArray(Materializer):
         return getattr(self, "_host", None)
 
     def materialize(self, tensor: LazyTensor) -> Any:  # noqa: ARG002
-        """Returns the array on the host. The one on the device is kept for other programs."""
+        """Returns the array on the host. The device array is kept for other programs."""
         try:
             return self._host
         except AttributeError:
@@ -59,42 +59,41 @@ class DeviceArray(Materializer):
         return array if array.ndim else array[()]
 
     def view(self, tensor: LazyTensor, dtype: Any, copy: bool | None) -> np.ndarray:
-        """Returns a read-only array, as JAX's are, directly if no recorder is active."""
+        """Returns a read-only array, directly from the device if no recorder is active."""
         if copy or dtype is not None or thread.recorders:
             return super().view(tensor, dtype, copy)
         return np.asarray(self.device_array)
 
 
 def required_jax() -> Any:
-    """The module `jax`, or an error that says how to get it."""
+    """Imports and returns `jax`. Raises an error that says how to install it."""
     try:
         import jax
     except ImportError:
         raise ImportError(
-            "function(jit_compile=True) compiles with XLA, for which JAX is needed. Install it "
-            "with: pip install 'retrograde[xla]'."
+            "function(jit_compile=True) compiles with XLA, which requires JAX. Install it with: "
+            "pip install 'retrograde[xla]'."
         ) from None
     return jax
 
 
-# By the ids of tensors of NumPy's that programs used, for as long as these live: the arrays on the
-# device of those that were used twice, with their specs; and references to all of them, with the
-# arrays of those.
+# Device copies, with their specs, of tensors with NumPy arrays that programs used at least twice.
+# They are stored by the id of the tensor, while it is alive.
 kept: dict[int, tuple[Any, Spec]] = {}
-_used: dict[int, list] = {}
+_used: dict[int, list] = {}  # a weak reference to each tensor that was used, and its array if kept
 
 
 @functools.cache
-def only(spec: Spec) -> Spec:
-    """The one of all specs equal to `spec` that is compared by identity."""
+def interned(spec: Spec) -> Spec:
+    """Returns one object for all specs equal to `spec`, so that `is` compares them."""
     return spec
 
 
 def device_array(tensor: Tensor) -> Any:
-    """Returns the array that a program is given for `tensor`.
+    """Returns the array of `tensor` as the argument of a compiled program.
 
-    A NumPy array that is used a second time stays on the device from then on, for as long as the
-    tensor lives: copying it there takes longer than a small program.
+    A NumPy array that is used a second time is kept on the device while the tensor is alive: the
+    copy takes longer than a small program.
     """
     device = tensor._device
     if device is not None:
@@ -105,11 +104,11 @@ def device_array(tensor: Tensor) -> Any:
     if key not in _used:
         _used[key] = [weakref.ref(tensor, lambda _: _forget(key))]
         return array
-    _used[key].append(array)  # is held, so that no variable writes into it
+    _used[key].append(array)  # held, so that no variable writes into it
     jax = required_jax()
     with jax.enable_x64(True):
         device = jax.device_put(array)
-    kept[key] = device, only(Spec(array.shape, array.dtype))
+    kept[key] = device, interned(Spec(array.shape, array.dtype))
     return device
 
 
@@ -119,7 +118,7 @@ def _forget(key: int) -> None:
 
 
 def spec_of_argument(x: Any) -> Spec | None:
-    """Returns the shape and dtype of a tensor; `None` for anything else."""
+    """Returns the shape and dtype of a tensor, or `None` for other values."""
     kind = type(x)
     if kind is not Tensor and kind is not LazyTensor:
         return None
@@ -128,7 +127,7 @@ def spec_of_argument(x: Any) -> Spec | None:
 
 
 def on_device(value: Any, tensor_id: int | None = None) -> Tensor:
-    """Returns a tensor for a program's result: a JAX array, or a NumPy array made by Python."""
+    """Returns a tensor for the result of a program, a JAX array or a NumPy array."""
     if isinstance(value, (np.ndarray, np.generic)):
         return Tensor(value, tensor_id)
     return LazyTensor(DeviceArray(value), tensor_id)

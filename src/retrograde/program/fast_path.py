@@ -1,7 +1,7 @@
 """Fast calls: generated source for calls without guards and host callbacks.
 
-Most of the time of a small function is spent around its kernels. So such a call is generated for
-each trace, without loops and lists.
+A small function spends most of its time outside its kernels. So each trace has a generated call,
+without loops and lists.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from retrograde.core.variable_cell import commit
 from retrograde.program.device_tensors import (
     DeviceArray,
     device_array,
+    interned,
     kept,
-    only,
     spec_of_argument,
 )
 from retrograde.program.donation import Donation
@@ -36,15 +36,15 @@ def make_fast_call(
 ) -> Callable:
     """Returns a function `call(*arguments)` that replays `trace`.
 
-    It returns `NotImplemented` for arguments of another number, type, shape or dtype. `read` and
-    `written` are variables, by their places; `donation` is of other variables, and `lasts` or ends
-    with the call.
+    It returns `NotImplemented` if the number, types, shapes or dtypes of the arguments differ.
+    `read` and `written` are variables by place. `donation` has other variables. It ends with the
+    call unless it `lasts`.
     """
     executable, specs = trace.executable, trace.argument_specs()
     namespace: dict[str, Any] = {"path": trace, "Tensor": Tensor, "LazyTensor": LazyTensor}
-    namespace |= {"new": object.__new__, "next_id": next_id, "around": trace.results.around}
+    namespace |= {"new": object.__new__, "next_id": next_id, "rebuild": trace.results.rebuild}
     namespace |= {f"v{place:d}": variable for place, variable in (read | written).items()}
-    namespace |= {f"spec{i}": only(spec) for i, spec in enumerate(specs)}
+    namespace |= {f"spec{i}": interned(spec) for i, spec in enumerate(specs)}
     arguments = [f"x{i}" for i in range(len(specs))]
     if executable.compiles:
         lines = _compiled(trace, arguments, list(read), list(written), donation, namespace)
@@ -63,7 +63,7 @@ def make_fast_call(
 
 
 def _read_lines(place: int) -> list[str]:
-    """Returns lines that name the tensor of a variable `t`."""
+    """Returns lines that assign the tensor of a variable to `t`."""
     return [
         f"t{place:d} = v{place:d}._tensor",
         f"if t{place:d} is None: t{place:d} = v{place:d}._current()",
@@ -77,7 +77,7 @@ def _replayed(
     written: list[int],
     namespace: dict[str, Any],
 ) -> list[str]:
-    """Lines that compute the results `y` with NumPy and commit the new values of variables."""
+    """Returns lines that compute the results `y` with NumPy and commit new values of variables."""
     executable = trace.executable
     namespace |= {"replay": executable.code(), "thread": thread}
     checks = []
@@ -104,15 +104,15 @@ def _replayed(
 def _committed(
     trace: Trace, lines: list[str], read: list[int], written: list[int], namespace: dict[str, Any]
 ) -> list[str]:
-    """`lines`, which compute new tensors `w` of variables, and the lines that commit them.
+    """Adds the lines that commit the new tensors `w` of variables, which `lines` compute.
 
-    If another thread changes a variable between its reading and its writing, all is computed again.
+    If another thread changes a variable between its read and its write, the call is repeated.
     """
     if not written:
         return lines
     updated = [place for place in written if place in read]
     variables = {place: namespace[f"v{place:d}"] for place in written}
-    namespace |= {"commit": commit, "turn": trace.turn}
+    namespace |= {"commit": commit, "lock": trace.lock}
     namespace["written"] = tuple(variables.values())
     namespace["updated"] = tuple([variables[place] for place in updated])
     new = "".join(f"w{place:d}, " for place in written)
@@ -120,7 +120,7 @@ def _committed(
         return [*lines, f"commit(written, ({new}))"]
     held = "".join(f"t{place:d}, " for place in updated)
     done = f"if commit(written, ({new}), updated, ({held})): break"
-    return ["with turn:", "  while True:", *[f"    {line}" for line in (*lines, done)]]
+    return ["with lock:", "  while True:", *[f"    {line}" for line in (*lines, done)]]
 
 
 def _compiled(
@@ -131,7 +131,7 @@ def _compiled(
     donation: Donation | None,
     namespace: dict[str, Any],
 ) -> list[str]:
-    """The same by XLA."""
+    """Returns lines that do the same with XLA."""
     compiled, program = trace.executable.compiled(), trace.executable.program
     namespace |= {"program": compiled.jitted, "large": compiled.large, "wide": compiled.precision}
     namespace |= {"kept": kept.get, "device_array": device_array, "donation": donation}

@@ -20,10 +20,16 @@ from retrograde.ops import random_state
 from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummy_tensors
 from retrograde.program.device_tensors import required_jax, spec_of_argument
 from retrograde.program.interpreter import Divergence
-from retrograde.program.signature import Parameters, describe, fitted, reaches, with_inputs
-from retrograde.program.signature_text import told
-from retrograde.program.strict_mode import check_alike
-from retrograde.program.trace_history import HistoryEntry, TraceSummary, readable
+from retrograde.program.signature import (
+    Parameters,
+    convert_arguments,
+    describe,
+    reaches,
+    with_inputs,
+)
+from retrograde.program.signature_text import format_signature
+from retrograde.program.strict_mode import check_equal
+from retrograde.program.trace_history import HistoryEntry, TraceSummary, describe_arguments
 from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
 from retrograde.program.tracing import CallbackLog, Tracer, restore
 from retrograde.program.unknown_sizes import (
@@ -200,7 +206,7 @@ class Function:
         try:
             eager = [v._current() for v in concerned]
             names = [f"variable {v.name!r}" for v in concerned]
-            check_alike(expected, outcome, eager, replayed, names, self._name)
+            check_equal(expected, outcome, eager, replayed, names, self._name)
         except BaseException:
             commit(concerned, before)
             random_state.restore(state)
@@ -215,7 +221,7 @@ class Function:
         if self._input_signature is None:
             args, kwargs = self._parameters.ordered(args, kwargs)
         else:
-            args = fitted(args, kwargs, self._input_signature, self._parameters)
+            args = convert_arguments(args, kwargs, self._input_signature, self._parameters)
             kwargs = {}
         inputs: list[Tensor] = []
         variables: list[Any] = []
@@ -249,7 +255,7 @@ class Function:
         """
         heard = bool(thread.recorders)
         begun, where = time.perf_counter(), caller_location()
-        arguments = readable(self._parameters.names, args, kwargs)
+        arguments = describe_arguments(self._parameters.names, args, kwargs)
         handles = [wrap(x._array) for x in inputs]
         given = iter(handles)
         handed = tuple([with_inputs(value, given) for value in args])
@@ -276,7 +282,7 @@ class Function:
             made = tracer.created
             if not keep or (heard and made):
                 tracer.undo()
-            outcome = results.around([wrap(x._array) for x in results.tensors])
+            outcome = results.rebuild([wrap(x._array) for x in results.tensors])
             results.free_traced_tensors()
             read, before = tracer.first_tensors(), tracer.before
             tracer.close()
@@ -444,7 +450,7 @@ class Function:
         signature = self._parameters.signature
         return "\n\n".join(
             [
-                told(signature, *p.arguments, p.all[0].described_results(), p.all[0])
+                format_signature(signature, *p.arguments, p.all[0].described_results(), p.all[0])
                 for p in recorded
             ]
         )
@@ -458,7 +464,7 @@ class Function:
         >>> [(r.changed, r.replays) for r in f.recordings()]
         [((), 1), (('lr: Python float 0.1 → 0.05',), 0)]
         """
-        return [e.told(self._history[:i]) for i, e in enumerate(self._history)]
+        return [e.summary(self._history[:i]) for i, e in enumerate(self._history)]
 
     def expect(self, recordings: int) -> Function:
         """Makes more recordings than that an error that says what changed. Returns itself."""

@@ -1,4 +1,4 @@
-"""What calls have in common: the arguments of a function, told apart from the values in them."""
+"""Signatures: which arguments of a function share a trace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BY_VALUE = (DType, TensorShape, TypeSpec, enum.Enum, np.dtype, type, slice)
 
 
 class Identity:
-    """An object that counts as itself and as nothing else, for as long as it lives."""
+    """A key that equals only keys of the same object, while the object is alive."""
 
     __slots__ = ("_hash", "_reference")
 
@@ -53,9 +53,9 @@ class Identity:
 
 
 def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any:
-    """A key for all values that one recording serves.
+    """Returns a key that is equal for all values that share a trace.
 
-    Tensors in `value` are added to `inputs`, variables to `variables`, each once.
+    Appends the tensors in `value` to `inputs`, and each variable once to `variables`.
     """
     kind = type(value)
     if kind is Tensor or kind is LazyTensor:
@@ -65,7 +65,7 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
     if kind in _PLAIN:
         return kind, value
     if kind is float:
-        return kind, repr(value)  # tells 0.0 and -0.0 apart, and takes nan for itself
+        return kind, repr(value)  # distinguishes 0.0 from -0.0, and nan equals nan
     if isinstance(value, (np.ndarray, np.generic)):
         inputs.append(Tensor(as_array(value)))
         return inputs[-1]._spec.shape, inputs[-1]._spec.dtype
@@ -86,18 +86,18 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
         try:
             parts = [describe(child, inputs, variables) for child in nest.children(value)]
         except RecursionError:
-            nest.flatten(value)  # says so if it is nested too deeply
+            nest.flatten(value)  # raises a clear error if it is nested too deeply
             raise
         return kind, tuple(sorted(value)) if isinstance(value, Mapping) else len(parts), *parts
     if isinstance(value, _BY_VALUE):
         return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
-    if hasattr(kind, "__tf_tracing_type__"):  # says by itself which values are alike
+    if hasattr(kind, "__tf_tracing_type__"):  # TensorFlow's protocol for this purpose
         return kind, value.__tf_tracing_type__(None)
     return Identity(value)
 
 
 def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
-    """`value` with other tensors in it, in the order in which `describe` met them."""
+    """Replaces the tensors in `value` by `inputs`, in the order of `describe`."""
     kind = type(value)
     if kind is Tensor or isinstance(value, (np.ndarray, np.generic)):
         return next(inputs)
@@ -114,43 +114,45 @@ def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
     return value
 
 
-_MOST_LOOKED_AT = 5000
-_TOO_MUCH = object()
+_MOST_SEARCHED = 5000
+_TOO_MANY = object()
 
 
 def reaches(function: Callable, variable: Variable) -> bool:
-    """Whether `function` could come across `variable` without being handed it.
+    """Returns whether `function` can access `variable` other than by its arguments.
 
-    Looks through what the function refers to: its closure, the globals it names, its defaults, and
-    what these hold in turn. If that is too much to look through, the answer is yes.
+    Searches the closure of the function, the globals that it names, its defaults, and the objects
+    that these refer to. Returns `True` if there are too many objects to search.
     """
-    return any(value is variable or value is _TOO_MUCH for value in _within(function))
+    return any(value is variable or value is _TOO_MANY for value in _references(function))
 
 
 def tensors_reached(function: Callable) -> list[Any]:
-    """The tensors and variables that `function` could come across, as far as it is looked."""
-    held = [tensor_or_variable(value) for value in _within(function) if value is not _TOO_MUCH]
+    """Returns the tensors and variables that `function` refers to, as far as they are found."""
+    held = [tensor_or_variable(value) for value in _references(function) if value is not _TOO_MANY]
     return [value for value in held if value is not None]
 
 
-def _within(function: Callable) -> Iterator[Any]:
-    """All that a function refers to, and what that holds in turn; at the end, if it is too much
-    to look through, that."""
+def _references(function: Callable) -> Iterator[Any]:
+    """Yields all objects that a function refers to, directly or not.
+
+    Ends with `_TOO_MANY` if there are too many.
+    """
     seen: set[int] = set()
-    ahead: list[Any] = [function]
-    while ahead:
-        value = ahead.pop()
+    pending: list[Any] = [function]
+    while pending:
+        value = pending.pop()
         if id(value) in seen or isinstance(value, (*_PLAIN, float, type, ModuleType, np.ndarray)):
             continue
         yield value
         seen.add(id(value))
-        if len(seen) > _MOST_LOOKED_AT:
-            yield _TOO_MUCH
+        if len(seen) > _MOST_SEARCHED:
+            yield _TOO_MANY
             return
-        ahead.extend(_held(value))
+        pending.extend(_direct_references(value))
 
 
-def _held(value: Any) -> list:
+def _direct_references(value: Any) -> list:
     if isinstance(value, FunctionType):
         cells = [_content(cell) for cell in value.__closure__ or ()]
         names = _names(value.__code__)
@@ -173,7 +175,7 @@ def _held(value: Any) -> list:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # it is still empty
+    except ValueError:  # the cell is empty
         return None
 
 
@@ -183,10 +185,10 @@ def _names(code: CodeType) -> set[str]:
 
 
 class Parameters:
-    """How a Python function takes its arguments."""
+    """The parameters of a Python function."""
 
     def __init__(self, python_function: Callable) -> None:
-        if not callable(python_function):  # `inspect` says so as well, unless it is nested deeply
+        if not callable(python_function):  # `inspect` fails to say so for deeply nested values
             raise TypeError(f"{shown(python_function)} is not a callable object")
         self.signature = inspect.signature(python_function)
         parameters = list(self.signature.parameters.values())
@@ -196,7 +198,7 @@ class Parameters:
         self.names = [p.name for p in parameters]
 
     def ordered(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """The same arguments with defaults filled in and, where that can be, without names."""
+        """Returns the arguments with defaults, by position if possible."""
         if self._simple and not kwargs:
             tail = self._defaults[len(args) :]
             if len(args) <= self._count and all([x is not inspect.Parameter.empty for x in tail]):
@@ -206,9 +208,9 @@ class Parameters:
         return bound.args, bound.kwargs
 
     def by_position(self, args: tuple, kwargs: dict) -> tuple:
-        """Returns the arguments without names, as an `input_signature` lists them."""
+        """Returns all arguments by position, as in an `input_signature`."""
         bound = self.signature.bind_partial(*args, **kwargs)
-        if bound.kwargs:  # a parameter before these has no value, or they have no position
+        if bound.kwargs:  # an earlier parameter has no value, or these are keyword-only
             raise TypeError(
                 "An input_signature lists the first parameters, in order. Received: "
                 f"{len(bound.args)} of them and {', '.join(map(repr, bound.kwargs))}. "
@@ -217,8 +219,8 @@ class Parameters:
         return bound.args
 
 
-def fitted(args: tuple, kwargs: dict, specs: Any, parameters: Parameters) -> tuple:
-    """Arguments as tensors that fit an `input_signature`."""
+def convert_arguments(args: tuple, kwargs: dict, specs: Any, parameters: Parameters) -> tuple:
+    """Converts arguments to the tensors of an `input_signature`."""
     if kwargs:
         args = parameters.by_position(args, kwargs)
     if len(args) != len(specs):
@@ -228,36 +230,37 @@ def fitted(args: tuple, kwargs: dict, specs: Any, parameters: Parameters) -> tup
     names = parameters.names
     if len(names) < len(args):  # the last is *args
         names = [*names, *names[-1:] * (len(args) - len(names))]
-    triples = zip(args, specs, names, strict=False)  # there may be more names, with defaults
-    return tuple([_fit(value, spec, name) for value, spec, name in triples])
+    triples = zip(args, specs, names, strict=False)  # names may include defaults
+    return tuple([_convert(value, spec, name) for value, spec, name in triples])
 
 
-def _fit(value: Any, spec: Any, name: str) -> Any:
+def _convert(value: Any, spec: Any, name: str) -> Any:
     if not isinstance(spec, TypeSpec):
-        flat, wanted = nest.flatten(value), nest.flatten(spec)
-        if len(flat) != len(wanted):
+        flat, specs = nest.flatten(value), nest.flatten(spec)
+        if len(flat) != len(specs):
             raise TypeError(
-                f"Argument {name!r} has {len(flat)} leaves. Expected {len(wanted)}, as the "
-                "input_signature says."
+                f"Argument {name!r} has {len(flat)} leaves. Expected {len(specs)}, as in the "
+                "input_signature."
             )
-        fitting = [_fit(x, s, name) for x, s in zip(flat, wanted, strict=True)]
-        return nest.pack(spec, iter(fitting))
+        leaves = [_convert(x, s, name) for x, s in zip(flat, specs, strict=True)]
+        return nest.pack(spec, iter(leaves))
     if not isinstance(spec, TensorSpec):
         if not spec.is_compatible_with(value):
-            raise _misfit(value, spec, name)
+            raise _incompatible(value, spec, name)
         return value
     held = tensor_or_variable(value)
     try:
         tensor = Tensor(as_array(value, spec.dtype.numpy_dtype)) if held is None else held._read()
     except (TypeError, ValueError):
-        raise _misfit(value, spec, name) from None
+        raise _incompatible(value, spec, name) from None
     if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor._spec.shape):
-        raise _misfit(tensor, spec, name)
+        raise _incompatible(tensor, spec, name)
     return tensor
 
 
-def _misfit(value: Any, spec: TypeSpec, name: str) -> TypeError:
+def _incompatible(value: Any, spec: TypeSpec, name: str) -> TypeError:
     found = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else shown(value)
     return TypeError(
-        f"Argument {name!r} does not fit the input_signature. Received: {found}. Expected: {spec}."
+        f"Argument {name!r} is not compatible with the input_signature. Received: {found}. "
+        f"Expected: {spec}."
     )

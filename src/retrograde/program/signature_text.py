@@ -1,4 +1,4 @@
-"""Signatures of functions in words, as TensorFlow prints them."""
+"""Formats the signatures of functions as TensorFlow does."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.specs import TypeSpec, spec_of
 
 
-def told(
+def format_signature(
     signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, trace: Trace
 ) -> str:
-    """What a function takes, returns, and uses besides, for one kind of call.
+    """Returns the arguments, results and captured variables of a trace as text.
 
-    `args` and `kwargs` are as the function gets them, and `returned` is what it returns, with specs
-    in the place of tensors.
+    `args`, `kwargs` and `returned` have specs in place of tensors.
     """
     parameters = [
         f"{name} ({kind}): {_kind(value)}" for name, kind, value in _named(signature, args)
@@ -40,7 +39,10 @@ def told(
 
 
 def _named(signature: inspect.Signature, args: tuple) -> list[tuple[str, str, Any]]:
-    """Names and kinds of positional arguments. What comes before `*args` cannot be named."""
+    """Returns the names and kinds of positional arguments.
+
+    Parameters before `*args` are positional-only.
+    """
     positional = [p for p in signature.parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
     rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
     kinds = [p.POSITIONAL_ONLY.name if rest else p.kind.name for p in positional]

@@ -1,4 +1,4 @@
-"""What a replay gave, beside what the Python function gives."""
+"""Strict mode: compares a replay with the Python function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retrograde.values import nest
 from retrograde.values.conversion import as_array, tensor_or_variable
 
 
-def check_alike(
+def check_equal(
     expected: Any,
     outcome: Any,
     eager: list[Tensor],
@@ -19,20 +19,19 @@ def check_alike(
     names: list[str],
     function: str,
 ) -> None:
-    """Raises if results, or the variables that `names` tells of, are not the same."""
+    """Raises an error if the results, or the variables called `names`, differ."""
     wanted = [_array(x) for x in nest.leaves(expected, expand_composites=True)]
     found = [_array(x) for x in nest.leaves(outcome, expand_composites=True)]
     pairs = [(f"result {i}", a, b) for i, (a, b) in enumerate(zip(wanted, found, strict=True))]
     values = [(x._array, y._array) for x, y in zip(eager, replayed, strict=True)]
     pairs += [(name, a, b) for name, (a, b) in zip(names, values, strict=True)]
     for name, a, b in pairs:
-        if not _alike(a, b):
+        if not _is_close(a, b):
             raise RuntimeError(
-                f"{function}: a replay differs from the Python function in {name}. The "
-                f"function gives {a}, the replay {b}. Something in it depends on what is neither "
-                "an "
-                "argument nor a tensor: a Python variable that has changed since the recording, "
-                "or NumPy's random numbers."
+                f"{function}: a replay differs from the Python function in {name}. The function "
+                f"returns {a}, the replay {b}. The function depends on a value that is neither an "
+                "argument nor a tensor, such as a Python variable that has changed since tracing, "
+                "or random numbers of NumPy."
             )
 
 
@@ -46,7 +45,7 @@ def _array(leaf: Any) -> Any:
         return None
 
 
-def _alike(a: Any, b: Any) -> bool:
+def _is_close(a: Any, b: Any) -> bool:
     if a is None or b is None:
         return a is b
     a, b = np.asarray(a), np.asarray(b)

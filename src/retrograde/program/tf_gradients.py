@@ -1,4 +1,4 @@
-"""Derivatives inside a function of what it did before anyone asked for them."""
+"""Implements `tf.gradients`: derivatives of the steps that a function has traced so far."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from retrograde.program.interpreter import interpret_custom_gradient
 from retrograde.program.tracing import Tracer
 
 
-def traced_back(
+def tape_of_trace(
     tracer: Tracer, targets: list[Tensor], sources: list[Tensor], stops: list[Tensor]
 ) -> tuple[GradientTape, list[Tensor], list[Tensor]]:
-    """A tape on which the way from `sources` to `targets` is gone once more.
+    """Repeats the steps from `sources` to `targets` on a tape. Returns the tape and both tensors.
 
-    What is done again is recorded again as well, and merged with what was there. `stops` are
-    constants on that way.
+    The steps are traced again, and merged with the earlier ones. `stops` count as constants.
     """
     ends = [tracer.number(x) for x in targets]
     starts = [tracer.number(x) for x in sources]
@@ -50,7 +49,7 @@ def traced_back(
 
 
 def _is_repeatable(step: Any) -> bool:
-    """Whether a step can run again without side effects."""
+    """Returns whether a step can run again without side effects."""
     if type(step) is CustomGradient:
         return True
     return type(step) is Call and type(step.primitive) is not HostCallback

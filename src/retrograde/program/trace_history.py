@@ -1,4 +1,4 @@
-"""The account of a function: when it was recorded, by which call, and what was new about it."""
+"""The history of the traces of a function: when and where each was made, and why."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from retrograde.values.source_location import Place
 
 
 class TraceSummary(NamedTuple):
-    """What is known of one recording.
+    """A summary of one recording (trace).
 
-    `changed` tells what was new in the call that made it, against the nearest of those before.
-    `seconds` is how long the call took; `compile_seconds`, how long it took to write or compile
-    the replay, once that was needed. `replays` is how often it has been used since. `uncompiled`
-    names the Python code that keeps a function with `jit_compile` from being compiled, if any.
+    `changed` says what differed from the most similar earlier call. `seconds` is the duration of
+    the traced call, and `compile_seconds` the time for code generation or compilation. `replays`
+    is the number of replays so far. `uncompiled` names the Python code that prevents compilation,
+    if there is any.
     """
 
-    made: float
+    created: float
     where: Place | None
     arguments: Mapping[str, str]
     changed: tuple[str, ...]
@@ -35,14 +35,15 @@ class TraceSummary(NamedTuple):
     uncompiled: str | None
 
     def __str__(self) -> str:
-        when = time.strftime("%H:%M:%S", time.localtime(self.made))
-        news = "; ".join(self.changed) or "the first"
+        when = time.strftime("%H:%M:%S", time.localtime(self.created))
+        reason = "; ".join(self.changed) or "first trace"
         how = "XLA" if self.compiled else "NumPy"
         if self.uncompiled is not None:
             how += f" (XLA cannot compile {self.uncompiled})"
         return (
-            f"{when} at {self.where}: {news}\n    recorded in {1e3 * self.seconds:.1f} ms, made "
-            f"ready for {how} in {1e3 * self.compile_seconds:.1f} ms, replayed {self.replays} times"
+            f"{when} at {self.where}: {reason}\n    traced in {1e3 * self.seconds:.1f} ms, "
+            f"compiled for {how} in {1e3 * self.compile_seconds:.1f} ms, "
+            f"replayed {self.replays} times"
         )
 
     def __repr__(self) -> str:
@@ -50,7 +51,7 @@ class TraceSummary(NamedTuple):
 
 
 class HistoryEntry:
-    """What is written down when a recording is made."""
+    """A trace, with the call that was traced."""
 
     def __init__(
         self, trace: Trace, where: Place | None, arguments: dict[str, str], seconds: float
@@ -59,13 +60,13 @@ class HistoryEntry:
         self.where = where
         self.arguments = arguments
         self.seconds = seconds
-        self.made = time.time()
+        self.created = time.time()
 
-    def told(self, before: list[HistoryEntry]) -> TraceSummary:
-        """The account of this recording, `before` being those that were made earlier."""
+    def summary(self, before: list[HistoryEntry]) -> TraceSummary:
+        """Returns a summary of this trace, given the earlier ones."""
         executable = self.trace.executable
         return TraceSummary(
-            self.made,
+            self.created,
             self.where,
             self.arguments,
             self.changed(before),
@@ -77,7 +78,7 @@ class HistoryEntry:
         )
 
     def changed(self, before: list[HistoryEntry]) -> tuple[str, ...]:
-        """What is new against the nearest of those `before`."""
+        """Returns the differences from the most similar earlier trace."""
         differences = [tuple(_differences(entry, self)) for entry in reversed(before)]
         return min(differences, key=len, default=())
 
@@ -90,13 +91,13 @@ def _differences(old: HistoryEntry, new: HistoryEntry) -> list[str]:
         return found
     for a, b in zip(old.trace.guards, new.trace.guards, strict=False):
         if a.key != b.key:
-            values = f" {a.key} → {b.key}" if a.truth else " another value"
+            values = f" {a.key} → {b.key}" if a.truth else " a different value"
             return [f"{b.how} of a tensor at {b.where}:{values}"]
-    return ["variables of other shapes"]
+    return ["variables with different shapes"]
 
 
 def _arrow(old: str, new: str) -> str:
-    """Both, without repeating the words that they begin or end with."""
+    """Formats a change, without repeating a common beginning or end."""
     head = "Python "
     if old.startswith(head) and new.startswith(head) and old.split()[1] == new.split()[1]:
         return f"{old} → {new.split(maxsplit=2)[2]}"
@@ -107,16 +108,16 @@ def _arrow(old: str, new: str) -> str:
     return f"{old} → {new}"
 
 
-def readable(names: list[str], args: tuple, kwargs: dict) -> dict[str, str]:
-    """The arguments of a call in words, by their names."""
+def describe_arguments(names: list[str], args: tuple, kwargs: dict) -> dict[str, str]:
+    """Describes the arguments of a call, by name."""
     found: dict[str, str] = {}
     extra = [f"args[{i}]" for i in range(len(args) - len(names))]
     for name, value in [*zip([*names, *extra], args, strict=False), *kwargs.items()]:
-        _tell(name, value, found)
+        _describe(name, value, found)
     return found
 
 
-def _tell(name: str, value: Any, found: dict[str, str]) -> None:
+def _describe(name: str, value: Any, found: dict[str, str]) -> None:
     held = tensor_or_variable(value)
     if held is None and hasattr(value, "dtype") and hasattr(value, "shape"):
         held = value
@@ -126,6 +127,6 @@ def _tell(name: str, value: Any, found: dict[str, str]) -> None:
     elif nest.is_nested(value):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, child in items:
-            _tell(f"{name}[{key!r}]", child, found)
+            _describe(f"{name}[{key!r}]", child, found)
     else:
         found[name] = f"Python {type(value).__name__} {shown(value)}"

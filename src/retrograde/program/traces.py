@@ -46,8 +46,8 @@ class ResultStructure:
         self._places = [isinstance(x, Tensor) for x in self._leaves]
         self._leaves = [None if isinstance(x, Tensor) else x for x in self._leaves]
 
-    def around(self, tensors: Sequence[Any]) -> Any:
-        """Returns the structure with other tensors."""
+    def rebuild(self, tensors: Sequence[Any]) -> Any:
+        """Returns the structure with these tensors."""
         if self.single:
             return tensors[0]
         given = iter(tensors)
@@ -62,10 +62,10 @@ class ResultStructure:
             return names[0]
         pairs = zip(self._places, self._leaves, strict=True)
         if any(not place and leaf is not None for place, leaf in pairs):
-            return f"around([{', '.join(names)}])"
+            return f"rebuild([{', '.join(names)}])"
         given = iter(names)
         leaves = iter([next(given) if place else "None" for place in self._places])
-        return _literal(self._structure, leaves) or f"around([{', '.join(names)}])"
+        return _literal(self._structure, leaves) or f"rebuild([{', '.join(names)}])"
 
     @classmethod
     def of(cls, template: Any, numbers: list[int]) -> ResultStructure:
@@ -80,12 +80,12 @@ class ResultStructure:
         return results
 
     def has_composites(self) -> bool:
-        """Whether the results contain composite tensors, such as sparse ones."""
+        """Returns whether the results contain composite tensors, such as sparse ones."""
         return any(isinstance(x, CompositeTensor) for x in nest.leaves(self._structure))
 
     def template(self) -> Any:
         """Returns the structure with a `TensorSpec` in place of each tensor."""
-        return self.around([TensorSpec([])] * len(self.numbers))
+        return self.rebuild([TensorSpec([])] * len(self.numbers))
 
     def free_traced_tensors(self) -> None:
         """Frees the tensors of the call that was traced."""
@@ -152,11 +152,11 @@ class Trace:
             if x._id < tracer.start and x._spec.dtype in dtypes.INEXACT
         ]
         self._differentiable: Any = None  # a `DifferentiableProgram`, for recorders
-        self.turn = fork_safe_lock()  # held by a call that updates variables
+        self.lock = fork_safe_lock()  # held during calls that update variables
         self._donation: Donation | None = None
         self.has_fast_call = False
         self._compiles = compiles
-        # Python code in a call may wait for another thread, so such a call holds no lock.
+        # Python code in a call may wait for another thread, so such a call does not hold the lock.
         self._is_serialized = bool(compiles or program.writes) and not self.has_effects()
 
     def variables(self, arguments: list[Any]) -> list[Any]:
@@ -174,7 +174,7 @@ class Trace:
         return self._tracer.variables[self._tracer.variable_argument_count :]
 
     def has_effects(self) -> bool:
-        """Whether host callbacks have side effects other than drawing random numbers."""
+        """Returns whether host callbacks have side effects other than drawing random numbers."""
         calls = [e for e in self.executable.program.steps if type(e) is Call]
         hosts = [call.primitive for call in calls if type(call.primitive) is HostCallback]
         return any(not (host.pure or host.draws) for host in hosts)
@@ -191,21 +191,21 @@ class Trace:
         """Returns the structure of the results with specs in place of tensors."""
         specs = [TensorSpec(*spec) for spec in self.result_specs()]
         if not self.results.has_composites():
-            return self.results.around(specs)
+            return self.results.rebuild(specs)
         zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in self.result_specs()]
-        structure = self.results.around(zeros)
+        structure = self.results.rebuild(zeros)
         leaves = [spec_of(leaf) or leaf for leaf in nest.leaves(structure)]
         return nest.pack(structure, iter(leaves))
 
     def fits(self, arguments: list[Any]) -> bool:
-        """Whether variables of unknown shape have the shape that they had in the trace."""
+        """Returns whether variables with unknown dimensions have the shapes of the trace."""
         variables = self.variables(arguments) if self._unknown else ()
         return all(variables[place]._spec.shape == shape for place, shape in self._unknown)
 
     def run(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> Any:
         """Runs the program on `inputs`. Variables change only after everything has succeeded."""
         variables = self.variables(arguments)
-        with self.turn if self._is_serialized else nullcontext():
+        with self.lock if self._is_serialized else nullcontext():
             return self._committed(lambda: self._run(inputs, variables, log), variables, log)
 
     def _committed(
@@ -245,7 +245,7 @@ class Trace:
             donation.end_all()
         pairs = zip(self._undonated_writes(), writes, strict=True)
         new = {place: on_device(array, variables[place]._id) for place, array in pairs}
-        return self.results.around([on_device(value) for value in values]), new, read
+        return self.results.rebuild([on_device(value) for value in values]), new, read
 
     def verify(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> None:
         """Raises a `ValueError` if a value has another shape or dtype than its spec."""
@@ -263,8 +263,8 @@ class Trace:
     def _donate(self, variables: list[Any]) -> Donation | None:
         """Returns the donation for a call. It lasts if other calls use the same variables.
 
-        It ends with the call if something else gets one of their values: other holders are
-        counted when a donation begins.
+        It ends with the call if a result shares a value with a variable: a donation checks for
+        other holders only when it begins.
         """
         donated = self.executable.donated
         if self._donation is not None or not donated:
@@ -288,7 +288,7 @@ class Trace:
         ]
 
     def fast_call(self) -> Callable | None:
-        """Returns a fast version of `run` for calls with tensors only, if there can be one."""
+        """Returns a fast version of `run` for calls with tensors only, if possible."""
         if self.guards or self._unknown or self.executable.calls_python:
             return None
         if self.executable.compiles and not self.executable.compiled().makes_all:
@@ -309,8 +309,8 @@ class Trace:
     ) -> Any:
         """Runs the program while recorders are active.
 
-        The call that was traced has written its variables already. It passes their old tensors by
-        place.
+        After tracing, the variables have been written already. Then `traced` has their old tensors
+        by place.
         """
         variables = self.variables(arguments)
         if self._differentiable is None:
@@ -318,7 +318,7 @@ class Trace:
             self._differentiable = DifferentiableProgram(
                 self._tracer, numbers, self.results.numbers, self._compiles
             )
-        with self.turn if self._is_serialized else nullcontext():
+        with self.lock if self._is_serialized else nullcontext():
             return self._committed(
                 lambda: self._called(inputs, variables, log, traced), variables, log
             )
@@ -335,7 +335,7 @@ class Trace:
         tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]
         outcome = self._differentiable(tensors, log)
         if type(outcome) is Divergence and traced is not None:
-            # XLA rounds differently from the traced call, and guards compare all digits.
+            # XLA rounds differently from the traced call, and guards compare all bits.
             log.rewind()
             outcome = self._differentiable.interpreted(tensors, log)
         if type(outcome) is Divergence:
@@ -343,9 +343,9 @@ class Trace:
         results, writes = outcome
         if traced is not None:
             writes = {}
-            log.undo()  # variables hold their last values, not those that Python code may see
+            log.undo()  # variables hold their final values
         new = {place: Tensor(x._array, variables[place]._id) for place, x in writes.items()}
-        return self.results.around(results), new, read
+        return self.results.rebuild(results), new, read
 
 
 class SignatureTraces:
@@ -360,7 +360,7 @@ class SignatureTraces:
         self._replays = 0
 
     def was_used(self, newest: SignatureTraces) -> bool:
-        """Whether it ran since the last query, or is the `newest` of all."""
+        """Returns whether it ran since the last query, or is the `newest` one."""
         before, self._replays = self._replays, sum(trace.replays for trace in self.all)
         return self is newest or self._replays > before
 

@@ -64,7 +64,7 @@ def _tape_of_trace(op_name: str, targets: list, sources: list, stops: list) -> t
             f"tf.{op_name} is not supported when eager execution is enabled. Use tf.GradientTape "
             "instead."
         )
-    from retrograde.program.tf_gradients import traced_back
+    from retrograde.program.tf_gradients import tape_of_trace
 
     tensors = [[as_tensor(x) for x in part] for part in (targets, sources, stops)]
-    return traced_back(tracer, *tensors)
+    return tape_of_trace(tracer, *tensors)

@@ -72,7 +72,7 @@ def _call_each_time(func: Callable, inputs: list, output_dtypes: list) -> list:
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in tensors if x._spec.dtype in dtypes.INEXACT])
             outputs = _call(func, tensors, output_dtypes)
-        return CallbackResult([y._array for y in outputs], kept=(tape, tensors, outputs))
+        return CallbackResult([y._array for y in outputs], value=(tape, tensors, outputs))
 
     def backward(box: Any, *cotangents: Any) -> tuple:
         tape, tensors, outputs = box.item().kept
