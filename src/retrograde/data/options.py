@@ -53,7 +53,7 @@ class ThreadingOptions(_Settings):
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How the workers of a strategy divide a dataset: by files, by rows of each batch, or not."""
+    """Policies by which the workers of a strategy split a dataset: by file, by row, or not."""
 
     OFF = -1
     AUTO = 0
@@ -63,7 +63,7 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class DistributeOptions(_Settings):
-    """How strategies divide a dataset. `num_devices` is accepted and ignored."""
+    """Options for splitting a dataset over workers. `num_devices` has no effect."""
 
     _types: ClassVar = {"auto_shard_policy": AutoShardPolicy, "num_devices": int}
 

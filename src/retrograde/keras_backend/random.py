@@ -44,14 +44,16 @@ def _sample(primitive, seed, shape, dtype):
 
 
 def _next_seed(seed):
-    """The state to draw from. It is another one in each replica, unless the program states it."""
-    drawn, replica = draw_seed(seed), random_state.replica()
+    """Returns the next seed, which differs between replicas unless the program passes one."""
+    next_seed, replica = draw_seed(seed), random_state.replica()
     if not replica or not (seed is None or isinstance(seed, SeedGenerator)):
-        return drawn
-    return drawn + convert_to_tensor([replica * _PER_REPLICA % (1 << 32), 0], drawn.dtype.name)
+        return next_seed
+    return next_seed + convert_to_tensor(
+        [replica * _REPLICA_OFFSET % (1 << 32), 0], next_seed.dtype.name
+    )
 
 
-_PER_REPLICA = 0x3C6EF372  # far from the seeds that programs state
+_REPLICA_OFFSET = 0x3C6EF372  # far from the seeds that programs use
 
 
 def _scale(unit, factor, shift):
@@ -143,8 +145,8 @@ def _gamma(seed, shape, alpha, dtype):
     wide = "float64" if dtype == "float64" else "float32"
     alpha = convert_to_tensor(alpha, wide)
     attrs = {"shape": shape, "dtype": numpy_dtype(wide)}
-    drawn = apply(rn.random_gamma, (seed, alpha), attrs)
-    return cast(apply(implicit_gamma, (drawn, alpha)), dtype)
+    next_seed = apply(rn.random_gamma, (seed, alpha), attrs)
+    return cast(apply(implicit_gamma, (next_seed, alpha)), dtype)
 
 
 def binomial(shape, counts, probabilities, dtype=None, seed=None):
