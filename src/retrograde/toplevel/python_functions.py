@@ -75,7 +75,7 @@ def _call_each_time(func: Callable, inputs: list, output_dtypes: list) -> list:
         return CallbackResult([y._array for y in outputs], value=(tape, tensors, outputs))
 
     def backward(box: Any, *cotangents: Any) -> tuple:
-        tape, tensors, outputs = box.item().kept
+        tape, tensors, outputs = box.item().value
         weights = [Tensor(g) for g in cotangents]
         results = tape.gradient(outputs, tensors, weights, UnconnectedGradients.ZERO)
         return tuple([as_dense(g)._array for g in results])
