@@ -1,14 +1,22 @@
-"""Where a network looks: Grad-CAM and integrated gradients.
+"""Attribution maps: Grad-CAM and integrated gradients.
 
-A network learns which shape is somewhere in a cluttered picture; nobody tells it where. Grad-CAM
-weighs the maps of the last convolution by the gradient of the answer; integrated gradients add up
-the gradient by the pixels on the way from an empty picture. What is taught: gradients of an answer
-by what is inside a model, and by its input.
+A network learns which shape is in a cluttered image, without being told where. Grad-CAM weights the
+feature maps of the last convolution by the gradient of the logit. Integrated gradients average the
+gradient with respect to the pixels on the path from an empty image. Shows gradients with respect to
+intermediate activations and inputs.
 """
 
 import numpy as np
 import tensorflow as tf
-from showing import curve, image, options_of, picture, progress, report, start_alike
+from example_utils import (
+    parse_options,
+    plot_curve,
+    print_progress,
+    report,
+    saved_figure,
+    set_initial_weights,
+    show_image,
+)
 
 SIDE, SHAPE = 24, 9
 NAMES = ("disc", "square", "cross")
@@ -23,8 +31,8 @@ def shape_of(kind):
     return (abs(x) <= 1) | (abs(y) <= 1)
 
 
-def make_pictures(count, seed):
-    """Pictures with one shape and short strokes, what the shapes are, and where they are."""
+def make_images(count, seed):
+    """Returns images with one shape and short strokes, the labels, and the shapes' corners."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, len(NAMES), count).astype(np.int32)
     images = np.zeros((count, SIDE, SIDE, 1))
@@ -50,13 +58,13 @@ def make_model(width):
 
 def train(model, images, labels, steps, seed):
     random = np.random.default_rng(seed)
-    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss_fn = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = tf.keras.optimizers.Adam(5e-3)
 
     @tf.function
     def step(x, y):
         with tf.GradientTape() as tape:
-            loss = loss_of(y, model(x, training=True))
+            loss = loss_fn(y, model(x, training=True))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss
@@ -65,86 +73,85 @@ def train(model, images, labels, steps, seed):
     for number in range(1, steps + 1):
         rows = random.integers(0, len(labels), 32)
         losses.append(float(step(tf.constant(images[rows]), tf.constant(labels[rows]))))
-        progress(number, steps, loss=losses[-1])
+        print_progress(number, steps, loss=losses[-1])
     return losses
 
 
 def grad_cam(model, images, labels):
-    """A map for each picture: where the last convolution speaks for the label."""
+    """Computes the Grad-CAM map of each image for its label."""
     both = tf.keras.Model(model.input, [model.get_layer("last").output, model.output])
     with tf.GradientTape() as tape:
         maps, logits = both(images)
-        answers = tf.gather(logits, labels, batch_dims=1)
-    weights = tf.reduce_mean(tape.gradient(answers, maps), axis=(1, 2), keepdims=True)
+        label_logits = tf.gather(logits, labels, batch_dims=1)
+    weights = tf.reduce_mean(tape.gradient(label_logits, maps), axis=(1, 2), keepdims=True)
     return tf.nn.relu(tf.reduce_sum(weights * maps, axis=3)).numpy()
 
 
 def integrated_gradients(model, images, labels, steps=48):
-    """What each pixel adds to the answer; the sum is the answer less that to an empty picture."""
+    """Computes attributions whose sum is the change of the logit from an empty image."""
     total = tf.zeros_like(images)
-    for share in (np.arange(steps) + 0.5) / steps:
-        x = tf.constant(images * np.float32(share))
+    for fraction in (np.arange(steps) + 0.5) / steps:
+        x = tf.constant(images * np.float32(fraction))
         with tf.GradientTape() as tape:
             tape.watch(x)
-            answers = tf.gather(model(x), labels, batch_dims=1)
-        total += tape.gradient(answers, x)
+            label_logits = tf.gather(model(x), labels, batch_dims=1)
+        total += tape.gradient(label_logits, x)
     return (total / steps).numpy() * images
 
 
-def hits(maps, corners):
-    """How often the hottest place lies on the shape."""
+def hit_rate(maps, corners):
+    """Returns the fraction of maps with their maximum on the shape."""
     scale = SIDE // maps.shape[1]
-    places = [np.unravel_index(m.argmax(), m.shape) for m in maps]
-    middles = (np.array(places) + 0.5) * scale
-    return np.mean(np.all((middles >= corners) & (middles <= corners + SHAPE), axis=1))
+    indices = [np.unravel_index(m.argmax(), m.shape) for m in maps]
+    centers = (np.array(indices) + 0.5) * scale
+    return np.mean(np.all((centers >= corners) & (centers <= corners + SHAPE), axis=1))
 
 
-def main(arguments=None):
-    options = options_of(__doc__, arguments, steps=(500, 4), pictures=(2000, 64), width=(12, 4))
-    images, labels, _ = make_pictures(options.pictures, options.seed)
+def main(argv=None):
+    options = parse_options(__doc__, argv, steps=(500, 4), images=(2000, 64), width=(12, 4))
+    images, labels, _ = make_images(options.images, options.seed)
     model = make_model(options.width)
-    start_alike(model.trainable_variables, options.seed)
+    set_initial_weights(model.trainable_variables, options.seed)
     losses = train(model, images, labels, options.steps, options.seed)
 
-    images, labels, corners = make_pictures(100, options.seed + 1)
+    images, labels, corners = make_images(100, options.seed + 1)
     logits = model(images).numpy()
     maps = grad_cam(model, images, labels)
     pixels = integrated_gradients(model, images, labels)
-    chosen = np.arange(len(labels)), labels
-    change = logits[chosen] - model(0 * images).numpy()[chosen]
+    at_label = np.arange(len(labels)), labels
+    change = logits[at_label] - model(0 * images).numpy()[at_label]
     if not options.small:
         draw(options, losses, images, labels, logits.argmax(axis=1), maps, pixels)
     return report(
         options,
         {
-            "loss at the end": losses[-1],
+            "final loss": losses[-1],
             "accuracy": np.mean(logits.argmax(axis=1) == labels),
-            "Grad-CAM's hottest place on the shape": hits(maps, corners),
-            "attributions miss the change by": np.max(np.abs(pixels.sum(axis=(1, 2, 3)) - change)),
+            "Grad-CAM maxima on the shape": hit_rate(maps, corners),
+            "error of the sum of attributions": np.max(np.abs(pixels.sum(axis=(1, 2, 3)) - change)),
         },
     )
 
 
-def draw(options, losses, images, labels, found, maps, pixels):
-    """Draws pictures, and where the network looks."""
-    with picture(options, "attributions", 3, 7, size=(14, 6.4)) as (_, axes):
-        for column in range(6):
-            at = column
-            title = f"{NAMES[labels[at]]}, read as {NAMES[found[at]]}"
-            image(axes[0, column], images[at, ..., 0], title)
-            image(axes[1, column], images[at, ..., 0], "Grad-CAM" if not column else "")
-            heat = np.kron(maps[at] / maps[at].max(), np.ones((2, 2)))
-            axes[1, column].imshow(heat, cmap="inferno", alpha=0.6)
-            reach = np.abs(pixels[at]).max()
-            image(
-                axes[2, column],
-                pixels[at, ..., 0],
-                "integrated gradients" if not column else "",
+def draw(options, losses, images, labels, predictions, maps, pixels):
+    """Plots images with their attribution maps, and the loss."""
+    with saved_figure(options, "attributions", 3, 7, size=(14, 6.4)) as (_, axes):
+        for i in range(6):
+            title = f"{NAMES[labels[i]]}, predicted {NAMES[predictions[i]]}"
+            show_image(axes[0, i], images[i, ..., 0], title)
+            show_image(axes[1, i], images[i, ..., 0], "Grad-CAM" if not i else "")
+            heat_map = np.kron(maps[i] / maps[i].max(), np.ones((2, 2)))
+            axes[1, i].imshow(heat_map, cmap="inferno", alpha=0.6)
+            limit = np.abs(pixels[i]).max()
+            show_image(
+                axes[2, i],
+                pixels[i, ..., 0],
+                "integrated gradients" if not i else "",
                 cmap="RdBu_r",
-                vmin=-reach,
-                vmax=reach,
+                vmin=-limit,
+                vmax=limit,
             )
-        curve(axes[0, 6], losses, "Loss")
+        plot_curve(axes[0, 6], losses, "Loss")
         axes[1, 6].axis("off")
         axes[2, 6].axis("off")
 

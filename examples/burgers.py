@@ -1,12 +1,12 @@
-"""Burgers' equation by a physics-informed network: a shock that no data show.
+"""Burgers' equation solved by a physics-informed network, without data.
 
     u_t + u u_x = (0.01 / pi) u_xx,   u(0, x) = -sin(pi x),   u(t, -1) = u(t, 1) = 0
 
-The network u(t, x) is trained to satisfy the equation at random points, and the values at the
-edges; it never sees a solution. The derivatives in the equation come from nested tapes; on
-retrograde `tape.derivatives` finds them at once, and both are compared. A few hundred steps of Adam
-come first, then L-BFGS, which is what makes such networks accurate. The picture compares with the
-exact solution. What is taught: derivatives by inputs inside a loss.
+The network u(t, x) is trained to satisfy the equation at random points, and the initial and
+boundary values; it never sees a solution. The derivatives in the equation come from nested tapes,
+or on retrograde from `tape.derivatives`; both are compared. Training uses a few hundred steps of
+Adam, then L-BFGS, which makes such networks accurate. The plot compares the result with the exact
+solution. Shows derivatives with respect to inputs inside a loss.
 """
 
 import itertools
@@ -14,14 +14,24 @@ import time
 
 import numpy as np
 import tensorflow as tf
-from flat import minimize
-from showing import BLUE, GREEN, INK, ORANGE, RED, options_of, picture, progress, report
+from example_utils import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    RED,
+    parse_options,
+    print_progress,
+    report,
+    saved_figure,
+)
+from lbfgs import minimize
 
 VISCOSITY = 0.01 / np.pi
 
 
 class Network(tf.Module):
-    """A multilayer perceptron from (t, x) to u: tanh between the layers."""
+    """A multilayer perceptron from (t, x) to u, with tanh between the layers."""
 
     def __init__(self, width, depth, seed):
         super().__init__()
@@ -41,7 +51,7 @@ class Network(tf.Module):
 
 
 def residual_by_nested_tapes(network, t, x):
-    """Returns how far the network is from satisfying the equation at each point."""
+    """Returns the residual of the equation at each point."""
     with tf.GradientTape() as second:
         second.watch(x)
         with tf.GradientTape() as first:
@@ -53,7 +63,7 @@ def residual_by_nested_tapes(network, t, x):
 
 
 def residual_by_derivatives(network, t, x):
-    """The same with `tape.derivatives`."""
+    """Returns the same residual, computed with `tape.derivatives`."""
     with tf.GradientTape() as tape:
         tape.watch([t, x])
         u = network(t, x)
@@ -61,34 +71,34 @@ def residual_by_derivatives(network, t, x):
     return d["t"] + u * d["x"] - VISCOSITY * d["xx"]
 
 
-WAYS = {"nested tapes": residual_by_nested_tapes}
+METHODS = {"nested tapes": residual_by_nested_tapes}
 if hasattr(tf.GradientTape, "derivatives"):
-    WAYS["derivatives"] = residual_by_derivatives
-residual = list(WAYS.values())[-1]
+    METHODS["derivatives"] = residual_by_derivatives
+residual = list(METHODS.values())[-1]
 
 
-def make_points(inside, edge, seed):
-    """Returns random points: inside, at the start with their values, and at the two ends."""
+def make_points(interior, boundary, seed):
+    """Returns random points: in the interior, at t = 0 with their values, and at x = -1 and 1."""
     random = np.random.default_rng(seed)
-    near_the_middle = random.normal(0.0, 0.15, (inside // 2, 1)).clip(-1, 1)  # where the shock is
-    x = np.concatenate([near_the_middle, random.uniform(-1, 1, (inside - inside // 2, 1))])
-    x_start = random.uniform(-1, 1, (edge, 1))
-    ends = np.where(random.random((edge, 1)) < 0.5, -1.0, 1.0)
+    near_shock = random.normal(0.0, 0.15, (interior // 2, 1)).clip(-1, 1)
+    x = np.concatenate([near_shock, random.uniform(-1, 1, (interior - interior // 2, 1))])
+    x_initial = random.uniform(-1, 1, (boundary, 1))
+    x_boundary = np.where(random.random((boundary, 1)) < 0.5, -1.0, 1.0)
     points = {
-        "inside": (random.uniform(0, 1, (inside, 1)), x),
-        "start": (np.zeros((edge, 1)), x_start, -np.sin(np.pi * x_start)),
-        "ends": (random.uniform(0, 1, (edge, 1)), ends),
+        "interior": (random.uniform(0, 1, (interior, 1)), x),
+        "initial": (np.zeros((boundary, 1)), x_initial, -np.sin(np.pi * x_initial)),
+        "boundary": (random.uniform(0, 1, (boundary, 1)), x_boundary),
     }
     return {name: tuple(map(tf.constant, arrays)) for name, arrays in points.items()}
 
 
 def loss_of(network, points, residual=residual):
-    """Returns the mean squares of the residual and of the errors at the edges, added up."""
-    t, x, u = points["start"]
+    """Returns the mean squared residual plus the mean squared initial and boundary errors."""
+    t, x, u = points["initial"]
     return (
-        tf.reduce_mean(residual(network, *points["inside"]) ** 2)
+        tf.reduce_mean(residual(network, *points["interior"]) ** 2)
         + tf.reduce_mean((network(t, x) - u) ** 2)
-        + tf.reduce_mean(network(*points["ends"]) ** 2)
+        + tf.reduce_mean(network(*points["boundary"]) ** 2)
     )
 
 
@@ -118,34 +128,34 @@ def train_with_lbfgs(network, points, steps, report):
 
 
 def exact(t, x):
-    """The solution by the transform of Cole and Hopf, integrated by Gauss and Hermite."""
+    """Computes the solution by the Cole-Hopf transformation and Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite.hermgauss(120)
-    spread = np.sqrt(4 * VISCOSITY * np.maximum(t, 1e-12))[..., None] * nodes
-    at = x[..., None] - spread
-    height = np.exp(-np.cos(np.pi * at) / (2 * np.pi * VISCOSITY) + 1 / (2 * np.pi * VISCOSITY))
+    offsets = np.sqrt(4 * VISCOSITY * np.maximum(t, 1e-12))[..., None] * nodes
+    z = x[..., None] - offsets
+    kernel = np.exp(-np.cos(np.pi * z) / (2 * np.pi * VISCOSITY) + 1 / (2 * np.pi * VISCOSITY))
     with np.errstate(invalid="ignore"):
-        ratio = (np.sin(np.pi * at) * height) @ weights / (height @ weights)
+        ratio = (np.sin(np.pi * z) * kernel) @ weights / (kernel @ weights)
     return np.where(t > 1e-9, -ratio, -np.sin(np.pi * x))
 
 
 def on_grid(network, size=201):
-    """Returns times, places, the network's answers and the exact ones."""
+    """Returns t, x, the solution of the network and the exact solution on a grid."""
     t, x = np.linspace(0, 1, size // 2 + 1), np.linspace(-1, 1, size)
     grid = np.meshgrid(t, x)
     columns = [tf.constant(axis.reshape(-1, 1)) for axis in grid]
     return t, x, network(*columns).numpy().reshape(grid[0].shape), exact(*grid)
 
 
-def compare_ways(network, points, times=5):
-    """Returns the largest difference between the residuals, and how long a step takes."""
+def compare_methods(network, points, times=5):
+    """Returns the largest difference between the residuals, and the time per gradient."""
     seconds = {}
     values = {}
-    for name, way in WAYS.items():
-        values[name] = way(network, *points["inside"]).numpy()
+    for name, method in METHODS.items():
+        values[name] = method(network, *points["interior"]).numpy()
         start = time.perf_counter()
         for _ in range(times):
             with tf.GradientTape() as tape:
-                loss = loss_of(network, points, way)
+                loss = loss_of(network, points, method)
             tape.gradient(loss, network.trainable_variables)
         seconds[name] = (time.perf_counter() - start) / times
     difference = np.max(np.abs(np.ptp(list(values.values()), axis=0)))
@@ -153,21 +163,24 @@ def compare_ways(network, points, times=5):
 
 
 def draw(options, network, adam, lbfgs):
-    """Draws the solution, cuts through it beside the exact one, and the loss."""
+    """Plots the solution, cross sections with the exact solution, and the loss."""
     t, x, u, expected = on_grid(network)
-    with picture(options, "burgers", 1, 3, size=(14, 4.2), width_ratios=[1.25, 1, 1]) as (f, axes):
+    with saved_figure(options, "burgers", 1, 3, size=(14, 4.2), width_ratios=[1.25, 1, 1]) as (
+        f,
+        axes,
+    ):
         left, middle, right = axes[0]
         extent = (0, 1, -1, 1)
-        shown = left.imshow(
+        solution = left.imshow(
             u, origin="lower", extent=extent, aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1
         )
         left.set(title="u(t, x) by the network", xlabel="t", ylabel="x")
-        f.colorbar(shown, ax=left, pad=0.02)
-        for at, colour in ((0.0, GREEN), (0.3, ORANGE), (1.0, BLUE)):
-            column = np.argmin(np.abs(t - at))
-            left.axvline(t[column], color=colour, linewidth=1.2, linestyle=":")
-            middle.plot(x, expected[:, column], color=colour, linewidth=4, alpha=0.3)
-            middle.plot(x, u[:, column], color=colour, linewidth=1.4, label=f"t = {at:g}")
+        f.colorbar(solution, ax=left, pad=0.02)
+        for time_shown, color in ((0.0, GREEN), (0.3, ORANGE), (1.0, BLUE)):
+            column = np.argmin(np.abs(t - time_shown))
+            left.axvline(t[column], color=color, linewidth=1.2, linestyle=":")
+            middle.plot(x, expected[:, column], color=color, linewidth=4, alpha=0.3)
+            middle.plot(x, u[:, column], color=color, linewidth=1.4, label=f"t = {time_shown:g}")
         middle.set(title="Network (thin) and exact (broad)", xlabel="x", ylabel="u")
         middle.legend(frameon=False)
         right.semilogy(np.arange(len(adam)), adam, color=INK, linewidth=1.2, label="Adam")
@@ -178,18 +191,18 @@ def draw(options, network, adam, lbfgs):
         right.legend(frameon=False)
 
 
-def main(arguments=None):
-    options = options_of(
-        __doc__, arguments, adam=(400, 3), lbfgs=(2000, 5), width=(20, 8), points=(2000, 60, 10)
+def main(argv=None):
+    options = parse_options(
+        __doc__, argv, adam=(400, 3), lbfgs=(2000, 5), width=(20, 8), points=(2000, 60, 10)
     )
     points = make_points(options.points, options.points // 10, options.seed + 2)
     network = Network(options.width, 2 if options.small else 5, options.seed + 2)
-    difference, seconds = compare_ways(network, points)
+    difference, seconds = compare_methods(network, points)
     for name, value in seconds.items():
         print(f"one gradient with {name:12s}  {1e3 * value:6.1f} ms")
 
-    adam = train_with_adam(network, points, options.adam, progress)
-    lbfgs = train_with_lbfgs(network, points, options.lbfgs, progress)
+    adam = train_with_adam(network, points, options.adam, print_progress)
+    lbfgs = train_with_lbfgs(network, points, options.lbfgs, print_progress)
 
     _, _, u, expected = on_grid(network)
     error = np.linalg.norm(u - expected) / np.linalg.norm(expected)

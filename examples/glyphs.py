@@ -1,4 +1,4 @@
-"""Small pictures of digits, drawn by hand on a grid of five by seven, moved about in noise."""
+"""Synthetic images of digits: glyphs of five by seven pixels, shifted and with noise."""
 
 import numpy as np
 
@@ -18,15 +18,15 @@ SHAPES = np.array([[[row >> bit & 1 for bit in range(4, -1, -1)] for row in g] f
 SIZE = 12
 
 
-def make_digits(count, seed, noise=0.25, reach=2):
-    """Returns images (count, 12, 12) between 0 and 1, and what they show.
+def make_digits(count, seed, noise=0.25, max_shift=2):
+    """Returns images of shape (count, 12, 12) in [0, 1], and their labels.
 
-    A digit lies up to `reach` pixels away from the middle.
+    A digit is shifted by up to `max_shift` pixels from the center.
     """
     random = np.random.default_rng(seed)
     labels = random.integers(0, 10, count).astype(np.int32)
     images = np.zeros((count, SIZE, SIZE))
-    shifts = random.integers(-reach, reach + 1, (count, 2))
+    shifts = random.integers(-max_shift, max_shift + 1, (count, 2))
     for picture, label, (down, right) in zip(images, labels, shifts, strict=True):
         picture[2 + down : 9 + down, 3 + right : 8 + right] = SHAPES[label]
     images *= random.uniform(0.7, 1.0, (count, 1, 1))

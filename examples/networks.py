@@ -1,4 +1,4 @@
-"""A small network as a plain `tf.Module`, for the examples that need no more."""
+"""A multilayer perceptron as a `tf.Module`."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 class Mlp(tf.Module):
-    """Layers of weights and biases, with an activation between them."""
+    """A multilayer perceptron with an activation between the layers."""
 
     def __init__(self, widths, activation=tf.tanh, seed=1, name=None):
         super().__init__(name=name)
@@ -15,8 +15,8 @@ class Mlp(tf.Module):
         self.activation = activation
         self.layers = []
         for i, (fan_in, fan_out) in enumerate(itertools.pairwise(widths)):
-            start = random.normal(0.0, fan_in**-0.5, (fan_in, fan_out)).astype(np.float32)
-            w = tf.Variable(start, name=f"w{i}")
+            initial = random.normal(0.0, fan_in**-0.5, (fan_in, fan_out)).astype(np.float32)
+            w = tf.Variable(initial, name=f"w{i}")
             b = tf.Variable(np.zeros(fan_out, np.float32), name=f"b{i}")
             self.layers.append((w, b))
 

@@ -1,8 +1,8 @@
-"""Three spirals, told apart by a small network and a plain GradientTape loop.
+"""Three spirals, classified by a small network with a GradientTape loop.
 
-Run it with `make demo`. It trains for a few seconds, prints loss and accuracy, and draws the loss
-curve and the regions that the network found. What is taught: a `tf.Module`, an optimizer written by
-hand, and a loop around a tape; nothing else is needed.
+Run it with `make demo`. It trains for a few seconds, prints loss and accuracy, and plots the loss
+and the decision regions. Shows a `tf.Module`, an optimizer written by hand, and a training loop
+with a tape.
 """
 
 import itertools
@@ -11,11 +11,11 @@ import time
 
 import numpy as np
 import tensorflow as tf
-from showing import INK, RED, options_of, picture, report
+from example_utils import INK, RED, parse_options, report, saved_figure
 
 CLASSES = 3
-REACH = 1.15  # the picture covers [-REACH, REACH] on both axes
-COLOURS = ("#2a6f97", "#e07a1f", "#5b8c3a")
+LIMIT = 1.15  # the plot covers [-LIMIT, LIMIT] on both axes
+COLORS = ("#2a6f97", "#e07a1f", "#5b8c3a")
 
 
 def make_spirals(points, seed):
@@ -31,7 +31,7 @@ def make_spirals(points, seed):
 
 
 class Network(tf.Module):
-    """A multilayer perceptron: tanh between the layers, logits at the end."""
+    """A multilayer perceptron with tanh between the layers; it returns logits."""
 
     def __init__(self, widths, seed):
         super().__init__()
@@ -39,8 +39,8 @@ class Network(tf.Module):
         self.weights = []
         self.biases = []
         for i, (fan_in, fan_out) in enumerate(itertools.pairwise(widths)):
-            start = random.normal(0.0, fan_in**-0.5, (fan_in, fan_out)).astype(np.float32)
-            self.weights.append(tf.Variable(start, name=f"w{i}"))
+            initial = random.normal(0.0, fan_in**-0.5, (fan_in, fan_out)).astype(np.float32)
+            self.weights.append(tf.Variable(initial, name=f"w{i}"))
             self.biases.append(tf.Variable(np.zeros(fan_out, np.float32), name=f"b{i}"))
 
     def __call__(self, x):
@@ -50,7 +50,7 @@ class Network(tf.Module):
 
 
 class Adam(tf.Module):
-    """Adam, written out: two running means for each variable."""
+    """The Adam optimizer, with two moving averages for each variable."""
 
     def __init__(self, variables, rate=0.005, decay=0.9, decay_squares=0.999):
         super().__init__()
@@ -73,19 +73,19 @@ class Adam(tf.Module):
 
 
 def loss_of(network, x, labels):
-    """Returns the mean cross entropy of the network's answers, a scalar tensor."""
+    """Returns the mean cross entropy, a scalar tensor."""
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=network(x))
     return tf.reduce_mean(losses)
 
 
 def accuracy_of(network, x, labels):
-    """Returns the share of points that the network puts in the right class, a scalar tensor."""
-    answers = tf.argmax(network(x), axis=1, output_type=tf.int32)
-    return tf.reduce_mean(tf.cast(tf.equal(answers, labels), tf.float32))
+    """Returns the accuracy, a scalar tensor."""
+    predictions = tf.argmax(network(x), axis=1, output_type=tf.int32)
+    return tf.reduce_mean(tf.cast(tf.equal(predictions, labels), tf.float32))
 
 
 def train_step(network, optimizer, x, labels):
-    """Moves the variables once, and returns the loss before the move."""
+    """Updates the variables and returns the loss before the update."""
     with tf.GradientTape() as tape:
         loss = loss_of(network, x, labels)
     optimizer.apply(tape.gradient(loss, network.variables))
@@ -93,7 +93,7 @@ def train_step(network, optimizer, x, labels):
 
 
 def train(network, training, testing, epochs, batch, seed, report):
-    """Trains on shuffled batches; returns one pair of losses (training, test) for each epoch."""
+    """Trains on shuffled batches; returns the training and test losses of each epoch."""
     random = np.random.default_rng(seed)
     optimizer = Adam(network.variables)
     x, labels = map(tf.constant, training)
@@ -114,7 +114,7 @@ def train(network, training, testing, epochs, batch, seed, report):
 
 
 def show_progress(epoch, epochs, loss, accuracy, speed):
-    """Writes one line: over the last one on a terminal, now and then into a file."""
+    """Prints a progress line; on a terminal it replaces the previous one."""
     done = 24 * epoch // epochs
     line = (
         f"epoch {epoch:3d}/{epochs}  {'█' * done}{'░' * (24 - done)}"
@@ -127,23 +127,23 @@ def show_progress(epoch, epochs, loss, accuracy, speed):
 
 
 def regions(network, size=400):
-    """Returns the class probabilities on a grid over the picture, shape (size, size, CLASSES)."""
-    line = np.linspace(-REACH, REACH, size, dtype=np.float32)
+    """Returns the class probabilities on a grid, shape (size, size, CLASSES)."""
+    line = np.linspace(-LIMIT, LIMIT, size, dtype=np.float32)
     grid = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
     return tf.nn.softmax(network(tf.constant(grid))).numpy().reshape(size, size, CLASSES)
 
 
 def draw(options, network, curve, points, labels):
-    """Draws the loss curve and the regions with the test points in them."""
-    with picture(options, "spirals", 1, 2, size=(11, 4.8)) as (_, axes):
+    """Plots the losses, and the decision regions with the test points."""
+    with saved_figure(options, "spirals", 1, 2, size=(11, 4.8)) as (_, axes):
         draw_curve(axes[0, 0], np.array(curve))
         draw_regions(axes[0, 1], regions(network), points, labels)
 
 
 def draw_curve(axes, curve):
     epochs = np.arange(1, len(curve) + 1)
-    for column, label, colour in ((0, "training", INK), (1, "test", RED)):
-        axes.semilogy(epochs, curve[:, column], color=colour, linewidth=1.8, label=label)
+    for column, label, color in ((0, "training", INK), (1, "test", RED)):
+        axes.semilogy(epochs, curve[:, column], color=color, linewidth=1.8, label=label)
     axes.set(title="Loss", xlabel="epoch", ylabel="mean cross entropy", xlim=(0, len(curve)))
     axes.grid(axis="y", which="both", color="#000000", alpha=0.08)
     axes.legend(frameon=False)
@@ -152,17 +152,17 @@ def draw_curve(axes, curve):
 def draw_regions(axes, probabilities, points, labels):
     from matplotlib.colors import to_rgb
 
-    colours = np.array([to_rgb(colour) for colour in COLOURS])
-    tint = 1 - 0.45 * (1 - probabilities @ colours)  # a pale mixture: sure where it is colourful
-    extent = (-REACH, REACH, -REACH, REACH)
+    colors = np.array([to_rgb(color) for color in COLORS])
+    tint = 1 - 0.45 * (1 - probabilities @ colors)  # the less certain, the paler
+    extent = (-LIMIT, LIMIT, -LIMIT, LIMIT)
     axes.imshow(tint, origin="lower", extent=extent, interpolation="bilinear")
-    axes.scatter(*points.T, c=colours[labels], s=16, edgecolors="white", linewidths=0.5)
-    axes.set(title="Regions found, with the test points", xticks=[], yticks=[])
+    axes.scatter(*points.T, c=colors[labels], s=16, edgecolors="white", linewidths=0.5)
+    axes.set(title="Decision regions and test points", xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
 
-def main(arguments=None):
-    options = options_of(__doc__, arguments, epochs=(80, 2), points=(500, 40, 5), width=(64, 12))
+def main(argv=None):
+    options = parse_options(__doc__, argv, epochs=(80, 2), points=(500, 40, 5), width=(64, 12))
     training = make_spirals(options.points, options.seed + 6)
     testing = make_spirals(options.points // 3, options.seed + 7)
     network = Network((2, options.width, options.width, CLASSES), options.seed + 6)
@@ -176,8 +176,8 @@ def main(arguments=None):
     return report(
         options,
         {
-            "loss at the start": curve[0][0],
-            "loss at the end": curve[-1][0],
+            "initial loss": curve[0][0],
+            "final loss": curve[-1][0],
             "training accuracy": accuracy_of(network, *training).numpy(),
             "test accuracy": accuracy_of(network, *testing).numpy(),
         },

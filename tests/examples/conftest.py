@@ -1,4 +1,4 @@
-"""The examples as modules, with retrograde in the place of TensorFlow."""
+"""Loads the examples as modules, with retrograde as `tensorflow`."""
 
 import importlib.util
 import sys
@@ -11,7 +11,7 @@ from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
 @pytest.fixture(scope="module")
 def example():
-    """Loads an example by its name."""
+    """Returns a function that loads an example by name."""
 
     def load(name):
         spec = importlib.util.spec_from_file_location(name, EXAMPLES.folder / f"{name}.py")

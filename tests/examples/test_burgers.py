@@ -1,4 +1,4 @@
-"""The physics-informed network of the example, small."""
+"""The example `burgers.py`, with a small network."""
 
 import numpy as np
 import pytest
@@ -11,17 +11,17 @@ def burgers(example):
     return example("burgers")
 
 
-def test_both_ways_to_write_the_equation_agree(burgers):
+def test_nested_tapes_and_derivatives_give_the_same_residual(burgers):
     network = burgers.Network(width=8, depth=2, seed=1)
     points = burgers.make_points(40, 10, seed=1)
 
-    difference, seconds = burgers.compare_ways(network, points, times=1)
+    difference, seconds = burgers.compare_methods(network, points, times=1)
 
     assert difference < 1e-12
     assert set(seconds) == {"nested tapes", "derivatives"}
     losses = [
-        burgers.loss_of(network, points, way)
-        for way in (burgers.residual_by_derivatives, burgers.residual_by_nested_tapes)
+        burgers.loss_of(network, points, method)
+        for method in (burgers.residual_by_derivatives, burgers.residual_by_nested_tapes)
     ]
     np.testing.assert_allclose(*losses, rtol=1e-12)
 
@@ -42,16 +42,16 @@ def test_the_exact_solution_satisfies_the_equation(burgers):
     )
 
 
-def test_training_goes_downhill_and_reports(burgers):
+def test_training_lowers_the_loss_and_reports_each_step(burgers):
     network = burgers.Network(width=8, depth=2, seed=1)
     points = burgers.make_points(60, 20, seed=1)
     reports = []
 
-    def note(step, steps, loss):
+    def report(step, steps, loss):
         reports.append((step, steps, float(loss)))
 
-    adam = burgers.train_with_adam(network, points, 20, note)
-    lbfgs = burgers.train_with_lbfgs(network, points, 30, note)
+    adam = burgers.train_with_adam(network, points, 20, report)
+    lbfgs = burgers.train_with_lbfgs(network, points, 30, report)
 
     assert [steps for _, steps, _ in reports] == [20] * 20 + [30] * len(lbfgs)
     assert lbfgs[-1] < 0.5 * adam[0]

@@ -1,4 +1,4 @@
-"""The demo learns: a few steps of its own training code, without the picture."""
+"""The example `spirals.py`: data, training steps and decision regions."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_steps_on_one_batch_lower_its_loss(spirals):
     assert optimizer.steps == 40
 
 
-def test_every_point_is_used_where_batches_do_not_divide_them(spirals, monkeypatch):
+def test_the_last_batch_may_be_smaller(spirals, monkeypatch):
     sizes = []
     step = spirals.train_step
     monkeypatch.setattr(

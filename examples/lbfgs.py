@@ -1,53 +1,53 @@
-"""Variables of any shapes as one vector, for minimisers that know nothing of tapes."""
+"""Minimization with SciPy's L-BFGS, which needs all variables in one flat vector."""
 
 import numpy as np
 import tensorflow as tf
 
 
-def put(variables, vector):
-    """Cuts a vector into values for the variables."""
+def assign_flat(variables, vector):
+    """Assigns the parts of a flat vector to the variables."""
     ends = np.cumsum([np.prod(v.shape, dtype=int) for v in variables])
     for variable, part in zip(variables, np.split(vector, ends[:-1]), strict=True):
         variable.assign(part.reshape(variable.shape).astype(variable.dtype.as_numpy_dtype))
 
 
-def take(tensors):
-    """Puts values or gradients into one vector."""
+def flatten(tensors):
+    """Concatenates values or gradients into one vector."""
     return np.concatenate([np.ravel(t.numpy()).astype(np.float64) for t in tensors])
 
 
-def minimize(loss_of, variables, steps, callback=None, memory=20):
-    """Lowers `loss_of()` by L-BFGS of SciPy; returns the loss after each iteration.
+def minimize(loss_fn, variables, steps, callback=None, memory=20):
+    """Minimizes `loss_fn()` with SciPy's L-BFGS and returns the loss after each iteration.
 
-    The variables end at the best values.
+    The variables are set to the best values.
     """
     from scipy import optimize
 
     @tf.function
     def loss_and_gradients():
         with tf.GradientTape() as tape:
-            loss = loss_of()
+            loss = loss_fn()
         return loss, tape.gradient(loss, variables)
 
-    def at(vector):
-        put(variables, vector)
+    def value_and_gradient(vector):
+        assign_flat(variables, vector)
         loss, gradients = loss_and_gradients()
-        return float(loss), take(gradients)
+        return float(loss), flatten(gradients)
 
     history = []
 
-    def after_each(intermediate_result):
+    def on_iteration(intermediate_result):
         history.append(float(intermediate_result.fun))
         if callback is not None:
             callback(len(history), history[-1])
 
     result = optimize.minimize(
-        at,
-        take(variables),
+        value_and_gradient,
+        flatten(variables),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": steps, "maxcor": memory, "ftol": 0.0, "gtol": 1e-9},
-        callback=after_each,
+        callback=on_iteration,
     )
-    put(variables, result.x)
+    assign_flat(variables, result.x)
     return history
