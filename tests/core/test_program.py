@@ -1,4 +1,4 @@
-"""Programs: liveness, evaluation and the printed form."""
+"""Tests programs: liveness, evaluation and the printed form."""
 
 import weakref
 
@@ -47,16 +47,16 @@ def straight_line(draw):
 
 class TestNeeded:
     @given(straight_line(), st.data())
-    def test_every_value_that_is_read_is_computed_and_no_other(self, calls, data):
-        wanted = data.draw(st.sets(st.integers(0, len(calls) + 1)))
-        kept = needed(calls, wanted)
+    def test_keeps_exactly_the_calls_whose_values_are_read(self, calls, data):
+        targets = data.draw(st.sets(st.integers(0, len(calls) + 1)))
+        kept = needed(calls, targets)
 
-        made = {n for call in kept for n in call.outputs}
-        read = {n for call in kept for n in call.inputs} | wanted
-        assert made == {n for n in read if n >= 2}
-        assert kept == [call for call in calls if call in kept]  # in their order
+        computed = {n for call in kept for n in call.outputs}
+        read = {n for call in kept for n in call.inputs} | targets
+        assert computed == {n for n in read if n >= 2}
+        assert kept == [call for call in calls if call in kept]  # in the original order
 
-    def test_steps_with_side_effects_are_kept_with_all_that_they_read(self):
+    def test_keeps_side_effects_and_their_inputs(self):
         host = Call(HostCallback("print", print, pure=False), (3,), {}, ())
         steps = [
             sin(0, 2),
@@ -70,7 +70,7 @@ class TestNeeded:
         assert needed(steps, {0}) == [steps[1], steps[2], *steps[4:]]
         assert needed([sin(0, 2), Write(0, 2)], ()) == [sin(0, 2), Write(0, 2)]
 
-    def test_reads_of_variables_are_kept_if_their_values_are(self):
+    def test_keeps_reads_of_variables_whose_values_are_needed(self):
         read = ReadVariable(0, 2)
         assert needed([read], {2}) == [read]
         assert needed([read], {1}) == []
@@ -79,7 +79,7 @@ class TestNeeded:
         step = CustomGradient("f", len, (0,), (3,), (4,))
         assert needed([sin(0, 3), step, sin(3, 5)], {4}) == [sin(0, 3), step]
 
-    def test_known_values_are_not_computed_again(self):
+    def test_drops_calls_whose_values_are_known(self):
         steps = [sin(0, 2), sin(2, 3), Write(0, 3), sin(3, 4)]
         assert needed(steps, {4}, known={2}) == [steps[1], steps[3]]
         assert needed(steps, (), known={2}) == []
@@ -88,11 +88,11 @@ class TestNeeded:
 @given(straight_line())
 def test_last_uses(calls):
     last = last_uses(calls)
-    for place, call in enumerate(calls):
+    for index, call in enumerate(calls):
         for n in (*call.inputs, *call.outputs):
-            assert last[n] >= place
-    for n, place in last.items():
-        assert n in (*calls[place].inputs, *calls[place].outputs)
+            assert last[n] >= index
+    for n, index in last.items():
+        assert n in (*calls[index].inputs, *calls[index].outputs)
 
 
 def test_depending_on():
@@ -104,30 +104,30 @@ def test_depending_on():
 class TestEvaluate:
     def test_values(self):
         calls = [sin(0, 2), add(2, 1, 3), add(3, 3, 4)]
-        found = evaluate(calls, {0: np.float64(0.5), 1: np.float64(2.0)}, (4, 2))
-        assert found == {4: 2 * (np.sin(0.5) + 2.0), 2: np.sin(0.5)}
+        values = evaluate(calls, {0: np.float64(0.5), 1: np.float64(2.0)}, (4, 2))
+        assert values == {4: 2 * (np.sin(0.5) + 2.0), 2: np.sin(0.5)}
 
     def test_arrays_are_freed_after_their_last_use(self):
-        alive, living = [], []
+        outputs, alive_counts = [], []
 
-        def observed(x):
-            living.append(sum(ref() is not None for ref in alive))
+        def add_one(x):
+            alive_counts.append(sum(ref() is not None for ref in outputs))
             y = x + 1.0
-            alive.append(weakref.ref(y))
+            outputs.append(weakref.ref(y))
             return y
 
-        step = HostCallback("observed", observed, pure=True)
+        step = HostCallback("add_one", add_one, pure=True)
         calls = [Call(step, (n,), {}, (n + 1,)) for n in range(6)]
         assert evaluate(calls, {0: np.zeros(3)}, (6,))[6].tolist() == [6.0] * 3
-        assert max(living) == 1
+        assert max(alive_counts) == 1
 
-    def test_several_outputs(self):
+    def test_multiple_outputs(self):
         call = Call(shaping.unstack, (0,), {"axis": 0}, (1, 2))
         assert evaluate([call], {0: np.array([1.0, 2.0])}, (2,)) == {2: 2.0}
 
 
 @pytest.mark.parametrize("kind", [Guard, Write, ReadVariable, CustomGradient, Call])
-def test_every_kind_of_step_can_be_renamed(kind):
+def test_values_of_every_kind_of_step_can_be_renamed(kind):
     step = {
         Guard: Guard(1, False, b"", "numpy", None),
         Write: Write(0, 1),
@@ -164,7 +164,7 @@ def test_a_program_prints_its_steps():
     )
 
 
-def test_other_steps_are_printed_too():
+def test_a_program_prints_every_kind_of_step():
     spec = Spec((), np.dtype("float32"))
     host = Call(HostCallback("now", float, pure=False), (), {}, (3,))
     step = CustomGradient("clip", len, (0,), (1,), (2,))
@@ -181,7 +181,7 @@ def test_other_steps_are_printed_too():
     ]
 
 
-def test_all_kinds_of_steps_state_what_they_read_and_make():
+def test_all_kinds_of_steps_have_inputs_and_outputs():
     kinds = [k for k in vars(programs).values() if hasattr(k, "renamed")]
     assert {Call, Guard, Write, ReadVariable, CustomGradient} == set(kinds)
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""Recorders: what they hear, in which order, in which thread."""
+"""Tests recorders: the events they observe, their order, and threads."""
 
 import copy
 import operator
@@ -12,8 +12,8 @@ import retrograde as tf
 from retrograde.core.recorders import Recorder, escape, thread, threads, use_recorders
 
 
-class Diary(Recorder):
-    """Writes down all it hears."""
+class EventLog(Recorder):
+    """Logs all events."""
 
     def __init__(self, name="", log=None):
         self.name = name
@@ -34,11 +34,11 @@ class Diary(Recorder):
     def create(self, variable):
         self.log.append((self.name, "create", variable))
 
-    def heard(self, kind):
+    def of_kind(self, kind):
         return [entry[2] for entry in self.log if entry[1] == kind]
 
 
-def test_a_recorder_that_does_nothing_hears_all_and_changes_nothing():
+def test_a_recorder_does_not_change_results():
     v = tf.Variable([1.0, 2.0])
 
     with use_recorders([Recorder()]):
@@ -47,14 +47,14 @@ def test_a_recorder_that_does_nothing_hears_all_and_changes_nothing():
     assert float(y) == 5.0
 
 
-def test_every_primitive_is_heard_with_inputs_attrs_and_result():
-    x, diary = tf.constant([[1.0, 2.0]]), Diary()
+def test_calls_are_recorded_with_inputs_attrs_and_output():
+    x, events = tf.constant([[1.0, 2.0]]), EventLog()
 
-    with use_recorders([diary]):
+    with use_recorders([events]):
         y = tf.reduce_sum(tf.tanh(x), axis=1)
 
-    assert diary.heard("record") == ["tanh", "sum"]
-    (_, _, _, (first,), attrs, h), (_, _, _, (second,), sum_attrs, result) = diary.log
+    assert events.of_kind("record") == ["tanh", "sum"]
+    (_, _, _, (first,), attrs, h), (_, _, _, (second,), sum_attrs, result) = events.log
     assert first is x
     assert second is h
     assert not attrs
@@ -62,35 +62,35 @@ def test_every_primitive_is_heard_with_inputs_attrs_and_result():
     assert result is y
 
 
-def test_primitives_with_several_results_are_heard_once():
-    x, diary = tf.constant([1.0, 2.0]), Diary()
+def test_a_call_with_multiple_outputs_is_recorded_once():
+    x, events = tf.constant([1.0, 2.0]), EventLog()
 
-    with use_recorders([diary]):
+    with use_recorders([events]):
         a, b = tf.unstack(x)
 
-    ((_, _, name, inputs, _, outputs),) = diary.log
+    ((_, _, name, inputs, _, outputs),) = events.log
     assert name == "unstack"
     assert inputs[0] is x
     assert outputs[0] is a
     assert outputs[1] is b
 
 
-def test_the_backward_walk_is_heard_too():
-    x, diary = tf.Variable([1.0, 2.0]), Diary()
+def test_the_backward_pass_is_recorded():
+    x, events = tf.Variable([1.0, 2.0]), EventLog()
 
     with tf.GradientTape() as tape:
         y = x * x
-    with use_recorders([diary]):
+    with use_recorders([events]):
         tape.gradient(y, x)
 
-    assert "guarded_multiply" in diary.heard("record")
+    assert "guarded_multiply" in events.of_kind("record")
 
 
-def test_the_outermost_recorder_hears_first():
+def test_the_outermost_recorder_is_notified_first():
     log = []
     v = tf.Variable(2.0)
 
-    with use_recorders([Diary("outer", log), Diary("inner", log)]):
+    with use_recorders([EventLog("outer", log), EventLog("inner", log)]):
         y = v + 1.0
         float(y)
 
@@ -104,21 +104,21 @@ def test_the_outermost_recorder_hears_first():
     ]
 
 
-def test_a_failed_call_is_not_heard():
-    diary = Diary()
+def test_a_failed_call_is_not_recorded():
+    events = EventLog()
 
-    with use_recorders([diary]), pytest.raises(tf.errors.InvalidArgumentError):
+    with use_recorders([events]), pytest.raises(tf.errors.InvalidArgumentError):
         tf.constant([1.0, 2.0]) + tf.constant([1.0, 2.0, 3.0])
 
-    assert diary.log == []
+    assert events.log == []
 
 
-# NumPy asks for the buffer first, which classes can offer since Python 3.12.
+# NumPy tries the buffer protocol first, which classes can implement since Python 3.12.
 AS_ARRAY = "__buffer__" if sys.version_info >= (3, 12) else "__array__"
 
 
 @pytest.mark.parametrize(
-    ("leave", "how"),
+    ("convert", "how"),
     [
         (lambda x: x.numpy(), "numpy"),
         (np.asarray, AS_ARRAY),
@@ -142,28 +142,28 @@ AS_ARRAY = "__buffer__" if sys.version_info >= (3, 12) else "__array__"
         (lambda x: tf.Variable(x), "Variable"),
     ],
 )
-def test_every_way_out_is_heard(leave, how):
-    x, diary = tf.constant(1.0), Diary()
+def test_conversions_and_assignments_are_escapes(convert, how):
+    x, events = tf.constant(1.0), EventLog()
 
-    with use_recorders([diary]):
-        leave(x)
+    with use_recorders([events]):
+        convert(x)
 
-    assert how in diary.heard("escape")
+    assert how in events.of_kind("escape")
 
 
-def test_ways_out_of_a_variable_are_heard_as_reads_and_escapes():
+def test_conversions_of_a_variable_are_reads_and_escapes():
     v = tf.Variable(1.0)
 
-    for leave in (float, int, bool, np.asarray, lambda v: v.numpy()):
-        diary = Diary()
-        with use_recorders([diary]):
-            leave(v)
-        assert diary.heard("read")[0] is v
-        assert len(diary.heard("escape")) == 1
+    for convert in (float, int, bool, np.asarray, lambda v: v.numpy()):
+        events = EventLog()
+        with use_recorders([events]):
+            convert(v)
+        assert events.of_kind("read")[0] is v
+        assert len(events.of_kind("escape")) == 1
 
 
 @pytest.mark.parametrize(
-    "stay",
+    "f",
     [
         lambda x: x.shape,
         lambda x: x.dtype,
@@ -175,80 +175,80 @@ def test_ways_out_of_a_variable_are_heard_as_reads_and_escapes():
         copy.copy,
     ],
 )
-def test_what_is_no_way_out(stay):
-    diary = Diary()
+def test_other_uses_of_a_tensor_are_not_escapes(f):
+    events = EventLog()
 
-    with use_recorders([diary]):
-        stay(tf.constant([1.0, 2.0]))
+    with use_recorders([events]):
+        f(tf.constant([1.0, 2.0]))
 
-    assert diary.heard("escape") == []
+    assert events.of_kind("escape") == []
 
 
-def test_tapes_and_other_recorders_listen_side_by_side():
-    x, diary = tf.Variable(3.0), Diary()
+def test_tapes_and_other_recorders_can_be_active_together():
+    x, events = tf.Variable(3.0), EventLog()
 
-    with use_recorders([diary]), tf.GradientTape() as tape:
+    with use_recorders([events]), tf.GradientTape() as tape:
         y = x * x
 
-    assert diary.heard("record") == ["multiply"]
+    assert events.of_kind("record") == ["multiply"]
     assert float(tape.gradient(y, x)) == 6.0
 
 
-def test_work_that_nobody_listens_to_is_not_recorded():
-    x, diary = tf.Variable(3.0), Diary()
+def test_nothing_is_recorded_without_active_recorders():
+    x, events = tf.Variable(3.0), EventLog()
 
-    with use_recorders([diary]), tf.GradientTape() as tape:
+    with use_recorders([events]), tf.GradientTape() as tape:
         with use_recorders([]):
             y = x * x
         z = x * 2.0
 
-    assert diary.heard("record") == ["multiply"]
+    assert events.of_kind("record") == ["multiply"]
     assert tape.gradient(y, x) is None
-    assert z is diary.log[-1][-1]
+    assert z is events.log[-1][-1]
 
 
 def test_the_stack_is_restored_after_an_exception():
     before = list(thread.recorders)
 
-    with pytest.raises(ZeroDivisionError), use_recorders([Diary()]), use_recorders([]):
+    with pytest.raises(ZeroDivisionError), use_recorders([EventLog()]), use_recorders([]):
         raise ZeroDivisionError
 
     assert list(thread.recorders) == before == []
 
 
-def test_each_thread_has_a_stack_of_its_own():
-    x, diary = tf.Variable(3.0), Diary()
-    seen = []
+def test_each_thread_has_its_own_stack():
+    x, events = tf.Variable(3.0), EventLog()
+    observed = []
 
     def work():
-        seen.append(list(thread.recorders))
+        observed.append(list(thread.recorders))
         _ = x * x
-        with use_recorders([Diary()]):
-            seen.append(len(thread.recorders))
+        with use_recorders([EventLog()]):
+            observed.append(len(thread.recorders))
 
-    with use_recorders([diary]):
+    with use_recorders([events]):
         worker = threading.Thread(target=work)
         worker.start()
         worker.join()
-        assert thread.recorders == [diary]
+        assert thread.recorders == [events]
 
-    assert seen == [[], 1]
-    assert diary.log == []
-
-
-def test_recorders_can_be_told_of_an_escape_by_hand():
-    diary = Diary()
-
-    with use_recorders([diary]):
-        escape(tf.constant(1.0), "by hand")
-
-    assert diary.heard("escape") == ["by hand"]
+    assert observed == [[], 1]
+    assert events.log == []
 
 
-# NumPy's warnings
+def test_escape_notifies_recorders():
+    events = EventLog()
+
+    with use_recorders([events]):
+        escape(tf.constant(1.0), "manual")
+
+    assert events.of_kind("escape") == ["manual"]
 
 
-def test_operations_do_not_warn():
+# NumPy's floating-point errors
+
+
+def test_operations_do_not_raise_floating_point_errors():
     with np.errstate(all="raise"):
         assert float(tf.constant(1.0) / 0.0) == np.inf
         assert np.isnan(float(tf.math.log(-1.0)))
@@ -258,7 +258,7 @@ def test_operations_do_not_warn():
         assert float(tape.gradient(y, x)) == np.inf
 
 
-def test_operations_leave_numpys_settings_alone():
+def test_operations_do_not_change_the_errstate_of_numpy():
     before = np.geterr()
 
     tf.constant(1.0) / 0.0
@@ -269,7 +269,7 @@ def test_operations_leave_numpys_settings_alone():
         np.float64(1.0) / np.float64(0.0)
 
 
-def test_threads_do_not_warn_either():
+def test_operations_in_other_threads_do_not_raise_floating_point_errors():
     failures = []
 
     def work():
@@ -286,27 +286,27 @@ def test_threads_do_not_warn_either():
     assert failures == []
 
 
-def test_recorders_hear_of_new_variables_and_of_what_is_put_into_them():
-    diary = Diary()
+def test_creating_and_assigning_variables_notifies_recorders():
+    events = EventLog()
     x = tf.constant([1.0, 2.0])
 
-    with use_recorders([diary]):
+    with use_recorders([events]):
         v = tf.Variable([0.0, 0.0])
         v.assign(x)
         v.assign_add(x)
         v[0].assign(x[0])
         v.assign([3.0, 3.0])
 
-    assert [made is v for made in diary.heard("create")] == [True]
-    assert [held is v for held in diary.heard("store")] == [True] * 3
-    assert diary.heard("escape")[:2] == ["assign", "assign_add"]
+    assert [created is v for created in events.of_kind("create")] == [True]
+    assert [stored is v for stored in events.of_kind("store")] == [True] * 3
+    assert events.of_kind("escape")[:2] == ["assign", "assign_add"]
 
 
-def test_threads_are_known_by_name_from_their_first_look():
+def test_threads_are_listed_with_name_and_first_id():
     before = tf.constant(0.0)
     worker = threading.Thread(target=lambda: tf.constant(1.0) + 1.0, name="a worker")
     worker.start()
     worker.join()
 
-    (began,) = [began for name, began in threads if name == "a worker"]
-    assert before._id < began < tf.constant(0.0)._id
+    (first_id,) = [first_id for name, first_id in threads if name == "a worker"]
+    assert before._id < first_id < tf.constant(0.0)._id

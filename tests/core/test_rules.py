@@ -1,4 +1,4 @@
-"""What a rule reads is what a tape keeps."""
+"""Tests rules: the values that a rule reads are the values that a tape keeps."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_a_spec_is_a_shape_and_a_dtype():
         assert spec._array is spec
 
 
-def test_several_outputs_are_kept_together_and_unwrapped_at_once():
+def test_outputs_unwraps_all_its_tensors():
     parts = tf.constant([1.0]), tf.constant([2.0, 3.0])
 
     arrays = Outputs(parts)._array
@@ -24,7 +24,7 @@ def test_several_outputs_are_kept_together_and_unwrapped_at_once():
     assert [array.tolist() for array in arrays] == [[1.0], [2.0, 3.0]]
 
 
-# What a rule computes from its parameters is of no interest here, only their names.
+# Only the names of the parameters matter here.
 RULES = {
     "def rule(g, y, x1, x2): ...": [ARRAY, ARRAY, ARRAY],
     "def rule(g, _y, x1, _x2): ...": [UNREAD, ARRAY, SHAPE],
@@ -35,24 +35,24 @@ RULES = {
 }
 
 
-def made_of(text):
+def define(text):
     scope = {}
     exec(text, scope)
     return scope["rule"]
 
 
-@pytest.mark.parametrize(("text", "reads"), RULES.items(), ids=RULES)
-def test_the_names_of_its_parameters_say_what_a_rule_reads(text, reads):
-    assert values_read(made_of(text), 2, skip=1) == reads
+@pytest.mark.parametrize(("text", "expected"), RULES.items(), ids=RULES)
+def test_parameter_names_determine_the_values_a_rule_reads(text, expected):
+    assert values_read(define(text), 2, skip=1) == expected
 
 
-def test_joint_rules_are_told_first_what_is_needed():
-    rule = made_of("def rule(needed, g, _y, x): ...")
+def test_joint_rules_take_needed_as_their_first_parameter():
+    rule = define("def rule(needed, g, _y, x): ...")
 
     assert values_read(rule, 1, skip=2) == [UNREAD, ARRAY]
 
 
-def test_rules_that_wrap_others_say_themselves_what_they_read():
+def test_the_reads_attribute_overrides_parameter_names():
     def rule(*_):
         return None
 
@@ -61,6 +61,6 @@ def test_rules_that_wrap_others_say_themselves_what_they_read():
     assert values_read(rule, 1, skip=1) == [UNREAD, ARRAY]
 
 
-def test_a_rule_with_the_wrong_number_of_parameters_is_refused():
+def test_a_wrong_number_of_parameters_raises():
     with pytest.raises(TypeError, match=r"rule at .*test_rules.py:\d+ takes \['y'\] after its"):
         values_read(lambda g, y: g * y, 1, skip=1)
