@@ -236,15 +236,15 @@ class TestCase(unittest.TestCase):
         return pack([self._evaluated(leaf) for leaf in leaves])
 
     def _evaluated(self, leaf: Any) -> Any:
-        held = tensor_or_variable(leaf)
+        tensor = tensor_or_variable(leaf)
         if leaf is None or isinstance(leaf, np.ndarray | np.generic):
             return leaf
         if isinstance(leaf, IndexedSlices):
             parts = (leaf.values, leaf.indices, leaf.dense_shape)
             return IndexedSlices(*(self._evaluated(part) for part in parts))
-        if held is None:
+        if tensor is None:
             raise ValueError(f"Unsupported type {type(leaf).__name__!r}. Expected a tensor.")
-        return held._read().numpy()
+        return tensor._read().numpy()
 
     @contextlib.contextmanager
     def session(

@@ -79,8 +79,7 @@ def get_memory_info(device: str) -> NoReturn:
     if spec.device_type is None or spec.device_index is None:
         raise ValueError(
             f"Failed parsing device name: '{as_text(device)}'. Note a valid device string should "
-            "at least "
-            'contain a device type and a device index, like "GPU:0".'
+            'at least contain a device type and a device index, like "GPU:0".'
         )
     if (spec.device_type, spec.device_index) != ("CPU", 0):
         raise ValueError(f"No matching devices found for '{as_text(device)}'")

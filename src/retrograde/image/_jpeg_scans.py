@@ -24,8 +24,8 @@ def _windows(data: bytes) -> list[int]:
     return (parts[0] | parts[1] | parts[2] | parts[3]).tolist()
 
 
-def _check_end(place: int, data: bytes) -> None:
-    if place > 8 * len(data):
+def _check_end(bit_offset: int, data: bytes) -> None:
+    if bit_offset > 8 * len(data):
         raise DecodeError("the data are truncated")
 
 
@@ -50,7 +50,7 @@ class Scan:
         return self._refine_ac if self.high else self._first_ac
 
     def _sequential(self, data: bytes, units: _Units) -> None:
-        words, slots, places, p = _windows(data), self.slots, _ZIGZAG, 0
+        words, slots, zigzag, p = _windows(data), self.slots, _ZIGZAG, 0
         dc_values = [0] * len(slots)
         for unit in units:
             for k, offset in unit:
@@ -78,7 +78,7 @@ class Scan:
                     p += size
                     if not value >> (size - 1):
                         value -= (1 << size) - 1
-                    out[offset + places[i]] = value
+                    out[offset + zigzag[i]] = value
                     i += 1
         _check_end(p, data)
 
@@ -107,7 +107,7 @@ class Scan:
         _check_end(p, data)
 
     def _first_ac(self, data: bytes, units: _Units) -> None:
-        words, places, low, p = _windows(data), _ZIGZAG, self.low, 0
+        words, zigzag, low, p = _windows(data), _ZIGZAG, self.low, 0
         out, _, ac = self.slots[0]
         empty = 0  # number of blocks from here on without further coefficients
         for ((_, offset),) in units:
@@ -125,7 +125,7 @@ class Scan:
                     p += size
                     if not value >> (size - 1):
                         value -= (1 << size) - 1
-                    out[offset + places[i]] = value * (1 << low)
+                    out[offset + zigzag[i]] = value * (1 << low)
                     i += 1
                 elif run == 15:
                     i += 16
@@ -137,7 +137,7 @@ class Scan:
         _check_end(p, data)
 
     def _refine_ac(self, data: bytes, units: _Units) -> None:
-        words, places, step, p = _windows(data), _ZIGZAG, 1 << self.low, 0
+        words, zigzag, step, p = _windows(data), _ZIGZAG, 1 << self.low, 0
         out, _, ac = self.slots[0]
         empty = 0
         for ((_, offset),) in units:
@@ -155,25 +155,25 @@ class Scan:
                     p += zeros
                     break
                 while i < self.band.stop:
-                    place = offset + places[i]
-                    if out[place]:
-                        if (words[p >> 3] >> (31 - (p & 7))) & 1 and not out[place] & step:
-                            out[place] += step if out[place] > 0 else -step
+                    index = offset + zigzag[i]
+                    if out[index]:
+                        if (words[p >> 3] >> (31 - (p & 7))) & 1 and not out[index] & step:
+                            out[index] += step if out[index] > 0 else -step
                         p += 1
                     else:
                         zeros -= 1
                         if zeros < 0:
                             if value:
-                                out[place] = value
+                                out[index] = value
                             i += 1
                             break
                     i += 1
             if empty:
-                for place in places[i : self.band.stop]:
-                    place += offset
-                    if out[place]:
-                        if (words[p >> 3] >> (31 - (p & 7))) & 1 and not out[place] & step:
-                            out[place] += step if out[place] > 0 else -step
+                for index in zigzag[i : self.band.stop]:
+                    index += offset
+                    if out[index]:
+                        if (words[p >> 3] >> (31 - (p & 7))) & 1 and not out[index] & step:
+                            out[index] += step if out[index] > 0 else -step
                         p += 1
                 empty -= 1
         _check_end(p, data)

@@ -147,9 +147,9 @@ def _forward(x: np.ndarray, bits: int) -> np.ndarray:
     y3 = d1 * _fixed(3.072711026) + z2 + z3
     y5 = d2 * _fixed(2.053119869) + z2 + z4
     y7 = d3 * _fixed(0.298631336) + z1 + z3
-    whole = [_descaled(part, bits) for part in (outer + inner, outer - inner)]
+    y0, y4 = [_descaled(part, bits) for part in (outer + inner, outer - inner)]
     rest = [_descaled(part, 13 + bits) for part in (y1, y2, y3, y5, y6, y7)]
-    return np.stack([whole[0], *rest[:3], whole[1], *rest[3:]], axis=-1)
+    return np.stack([y0, *rest[:3], y4, *rest[3:]], axis=-1)
 
 
 def _descaled(x: np.ndarray, bits: int) -> np.ndarray:

@@ -134,8 +134,8 @@ def _flatten_padding(blocks: np.ndarray, rows: int, columns: int) -> None:
 def _file_order(blocks: list[np.ndarray], block: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the blocks in file order, and the component of each."""
     if len(blocks) == 1:
-        whole = blocks[0].reshape(-1, 64)
-        return whole, np.zeros(len(whole), int)
+        ordered = blocks[0].reshape(-1, 64)
+        return ordered, np.zeros(len(ordered), int)
     parts, numbers = [], []
     for i, x in enumerate(blocks):
         rows, columns, _ = x.shape
@@ -143,8 +143,8 @@ def _file_order(blocks: list[np.ndarray], block: int) -> tuple[np.ndarray, np.nd
         x = x.reshape(rows // side, side, columns // side, side, 64).swapaxes(1, 2)
         parts.append(x.reshape(-1, side * side, 64))
         numbers += [i] * side * side
-    whole = np.concatenate(parts, axis=1)
-    return whole.reshape(-1, 64), np.tile(numbers, len(whole))
+    ordered = np.concatenate(parts, axis=1)
+    return ordered.reshape(-1, 64), np.tile(numbers, len(ordered))
 
 
 def _lookup(tables: tuple) -> tuple[np.ndarray, np.ndarray]:
@@ -217,7 +217,7 @@ def _codes_of(
 
 
 def _bytes(values: np.ndarray, lengths: np.ndarray) -> bytes:
-    """Concatenates the bits of all codes, padded with ones to whole bytes."""
+    """Concatenates the bits of all codes, padded with ones to ordered bytes."""
     ends = np.cumsum(lengths)
     code_index = np.repeat(np.arange(len(values)), lengths)
     shift = ends[code_index] - 1 - np.arange(ends[-1])

@@ -151,8 +151,7 @@ def _lines(data: bytes, shape: tuple[int, int, int], depth: int) -> tuple[np.nda
 
 
 def _unfilter(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
-    """Adds to each byte the prediction of its line's filter from the bytes to the left and "
-    "above."""
+    """Adds to each byte its filter's prediction from the bytes to the left and above."""
     if filters.max() > 4:
         raise DecodeError(f"a line has the unknown filter {filters.max()}")
     if filters.max() > 2 and min(lines.shape[:2]) >= 32:
@@ -254,21 +253,21 @@ _GRAY_WEIGHTS = np.array([9797, 19234, 3737], np.uint32)  # of RGB, times 2 ** 1
 
 
 def _gray(image: np.ndarray, chunks: dict[bytes, bytes]) -> np.ndarray:
-    """Converts RGB to grayscale, in linear light if the file has a gamma value."""
+    """Converts RGB to grayscale, in linear linear if the file has a gamma value."""
     gamma = struct.unpack(">I", chunks[b"gAMA"])[0] if b"gAMA" in chunks else 0
     gamma = gamma / 1e5 if 16 <= gamma <= 625_000_000 else 1  # as libpng, ignore other values
     gamma = 1 / 2.2 if b"sRGB" in chunks else gamma
-    most = np.iinfo(image.dtype).max
+    max_value = np.iinfo(image.dtype).max
     if abs(gamma - 1) < 0.05:
-        half = 0 if most == 255 else 1 << 14
+        half = 0 if max_value == 255 else 1 << 14
         gray = (image @ _GRAY_WEIGHTS + half) >> 15
     else:
-        light = most * (image / most) ** (1 / gamma)
-        if most == 255:
-            light = np.floor((np.floor(light + 0.5) @ _GRAY_WEIGHTS) / (1 << 15) + 0.5)
+        linear = max_value * (image / max_value) ** (1 / gamma)
+        if max_value == 255:
+            linear = np.floor((np.floor(linear + 0.5) @ _GRAY_WEIGHTS) / (1 << 15) + 0.5)
         else:
-            light = light @ _GRAY_WEIGHTS / (1 << 15)
-        gray = np.floor(most * (light / most) ** gamma + 0.5)
+            linear = linear @ _GRAY_WEIGHTS / (1 << 15)
+        gray = np.floor(max_value * (linear / max_value) ** gamma + 0.5)
     same = (image == image[..., :1]).all(-1)
     return np.where(same, image[..., 0], gray).astype(image.dtype)[..., None]
 

@@ -28,16 +28,16 @@ def _scale(old: int, new: int) -> np.float32:
 
 
 def _nearest(old: int, new: int) -> Weights:
-    places = np.minimum(np.floor(_centers(new, _scale(old, new))).astype(np.int64), old - 1)
-    return Weights(places[:, None], np.ones((new, 1), np.float32), old)
+    indices = np.minimum(np.floor(_centers(new, _scale(old, new))).astype(np.int64), old - 1)
+    return Weights(indices[:, None], np.ones((new, 1), np.float32), old)
 
 
 def _bilinear(old: int, new: int) -> Weights:
     position = _centers(new, _scale(old, new)) - np.float32(0.5)
     below = np.floor(position)
     fraction = position - below
-    places = np.stack([below, below + 1], axis=1).astype(np.int64).clip(0, old - 1)
-    return Weights(places, np.stack([1 - fraction, fraction], axis=1), old)
+    indices = np.stack([below, below + 1], axis=1).astype(np.int64).clip(0, old - 1)
+    return Weights(indices, np.stack([1 - fraction, fraction], axis=1), old)
 
 
 _TABLE = 1024  # TensorFlow tabulates the cubic kernel at this many positions per pixel
@@ -47,11 +47,11 @@ def _bicubic(old: int, new: int) -> Weights:
     position = _centers(new, _scale(old, new)) - np.float32(0.5)
     below = np.floor(position)
     fraction = np.rint((position - below) * _TABLE).astype(np.float32) / _TABLE
-    places = below[:, None].astype(np.int64) + np.arange(-1, 3)
+    indices = below[:, None].astype(np.int64) + np.arange(-1, 3)
     distance = np.abs(np.arange(-1, 3, dtype=np.float32) - fraction[:, None])
-    inside = (places >= 0) & (places < old)
+    inside = (indices >= 0) & (indices < old)
     shares = _normalized(_keys_cubic(distance) * inside)
-    return Weights(places.clip(0, old - 1), shares, old)
+    return Weights(indices.clip(0, old - 1), shares, old)
 
 
 def _area(old: int, new: int) -> Weights:
@@ -60,10 +60,10 @@ def _area(old: int, new: int) -> Weights:
     stop = np.arange(1, new + 1, dtype=np.float32) * scale
     first = np.floor(start).astype(np.int64)
     taps = int((np.ceil(stop) - first).max())
-    places = first[:, None] + np.arange(taps)
-    overlap = np.minimum(places + 1, stop[:, None]) - np.maximum(places, start[:, None])
+    indices = first[:, None] + np.arange(taps)
+    overlap = np.minimum(indices + 1, stop[:, None]) - np.maximum(indices, start[:, None])
     shares = (overlap.clip(0) / scale).astype(np.float32)
-    return Weights(places.clip(0, old - 1), shares, old)
+    return Weights(indices.clip(0, old - 1), shares, old)
 
 
 def _lanczos(radius: float) -> Callable:
@@ -108,11 +108,11 @@ def _kernel_weights(kernel: Callable, radius: float, antialias: bool) -> Callabl
         extent = np.float32(radius) * stretch
         first = np.ceil(center - extent - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
         last = np.floor(center + extent - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
-        places = first[:, None] + np.arange(int((last - first).max()) + 1)
-        middle = places.astype(np.float32) + np.float32(0.5)
-        shares = kernel(np.abs((middle - center[:, None]) / stretch))
-        shares = _normalized(shares * (places <= last[:, None]))
-        return Weights(places.clip(0, old - 1), shares, old)
+        indices = first[:, None] + np.arange(int((last - first).max()) + 1)
+        pixel_center = indices.astype(np.float32) + np.float32(0.5)
+        shares = kernel(np.abs((pixel_center - center[:, None]) / stretch))
+        shares = _normalized(shares * (indices <= last[:, None]))
+        return Weights(indices.clip(0, old - 1), shares, old)
 
     return weights
 
@@ -167,21 +167,20 @@ def gaussian_weights(pixels: int, size: int, sigma: float) -> Weights:
     """Returns the weights of Gaussian windows of `size` pixels."""
     distance = np.arange(size) - (size - 1) / 2
     shares = np.exp(-0.5 * (distance / sigma) ** 2)
-    places = np.arange(pixels - size + 1)[:, None] + np.arange(size)
-    return Weights(places, np.broadcast_to(_normalized(shares[None]), places.shape), pixels)
+    indices = np.arange(pixels - size + 1)[:, None] + np.arange(size)
+    return Weights(indices, np.broadcast_to(_normalized(shares[None]), indices.shape), pixels)
 
 
 @functools.lru_cache(maxsize=64)
 def halving_weights(pixels: int) -> Weights:
     """Returns the weights that average pairs of pixels; an odd last pixel is paired with itself."""
-    places = np.arange(pixels + pixels % 2).reshape(-1, 2).clip(max=pixels - 1)
-    return Weights(places, np.full(places.shape, 0.5, np.float32), pixels)
+    indices = np.arange(pixels + pixels % 2).reshape(-1, 2).clip(max=pixels - 1)
+    return Weights(indices, np.full(indices.shape, 0.5, np.float32), pixels)
 
 
 @functools.lru_cache(maxsize=64)
 def sobel_weights(pixels: int, shares: tuple[int, int, int]) -> Weights:
-    """Returns the weights `shares` of each pixel and its two neighbors, with reflection at "
-    "edges."""
-    places = np.abs(np.arange(pixels)[:, None] + np.arange(-1, 2))
-    places = np.where(places >= pixels, 2 * pixels - 2 - places, places)
-    return Weights(places, np.tile(np.array(shares, np.float32), (pixels, 1)), pixels)
+    """Returns the weights `shares` of each pixel and its neighbors, reflected at the edges."""
+    indices = np.abs(np.arange(pixels)[:, None] + np.arange(-1, 2))
+    indices = np.where(indices >= pixels, 2 * pixels - 2 - indices, indices)
+    return Weights(indices, np.tile(np.array(shares, np.float32), (pixels, 1)), pixels)

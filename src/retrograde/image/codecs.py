@@ -22,7 +22,7 @@ from retrograde.values.errors import InternalError, ResourceExhaustedError, inva
 
 _STRING = dtypes.string.numpy_dtype
 _UINT8 = dtypes.uint8.numpy_dtype
-_DECODING_ERRORS = (  # what the decoders raise for malformed data
+_DECODING_ERRORS = (  # raised by the decoders for malformed data
     ValueError, IndexError, KeyError, TypeError, OverflowError, struct.error, zlib.error,
 )  # fmt: skip
 

@@ -90,8 +90,7 @@ def non_max_suppression_overlaps(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the indices of the boxes to keep, given the overlaps `overlaps[i, j]` of all "
-    "pairs."""
+    """Returns the indices of the boxes to keep, given the overlaps of all pairs of boxes."""
     op_name = "non_max_suppression_overlaps"
     matrix, values = as_tensor_of(overlaps, _FLOAT32), as_tensor_of(scores, _FLOAT32)
     for x, argument in ((matrix, "overlaps"), (values, "scores")):

@@ -210,8 +210,8 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 def _differences(x: Tensor, axis: int) -> Tensor:
     """Computes the difference of each pixel and the previous one along `axis`."""
     shape = x._spec.shape
-    whole = [(0, size, 1) for size in shape]
-    after, before = list(whole), list(whole)
+    full = [(0, size, 1) for size in shape]
+    after, before = list(full), list(full)
     after[axis], before[axis] = (1, shape[axis], 1), (0, shape[axis] - 1, 1)
     return take_slice(x, where=tuple(after)) - take_slice(x, where=tuple(before))
 

@@ -56,8 +56,7 @@ def _primitive(primitive: Primitive, *args: Any) -> RaggedTensor:
 
 
 def align_to_flat_values(model: RaggedTensor, x: Any) -> Any:
-    """Broadcasts `x` to `model` and returns its elements aligned with the flat values of "
-    "`model`."""
+    """Broadcasts `x` to `model`; returns its elements aligned with the flat values of `model`."""
     if isinstance(x, RaggedTensor):
         return _align_ragged(model, x)
     listed = isinstance(x, (list, tuple, range))
@@ -69,8 +68,7 @@ def align_to_flat_values(model: RaggedTensor, x: Any) -> Any:
 
 
 def _align_ragged(model: RaggedTensor, x: RaggedTensor) -> Tensor:
-    """Returns the flat values of `x`, repeated along ragged axes of `model` where `x` has size "
-    "1."""
+    """Returns the flat values of `x`, repeated along ragged axes where `x` has size 1."""
     shared, missing = x._partitions, model.ragged_rank - x.ragged_rank
     fits = rows.rank_of(x) == rows.rank_of(model) and all(
         a.equals(b) for a, b in zip(shared, model._partitions, strict=False)

@@ -345,16 +345,16 @@ class RaggedTensor(CompositeTensor):
         sizes = [self._partition.nrows]
         sizes += [int(part.lengths.max(initial=0)) for part in self._partitions]
         sizes += self.flat_values.shape[1:]
-        whole = np.array(sizes, numeric_dtype(out_type, self._partition.dtype, "bounding_shape"))
+        shape = np.array(sizes, numeric_dtype(out_type, self._partition.dtype, "bounding_shape"))
         if axis is None:
-            return Tensor(whole)
+            return Tensor(shape)
         axes = integer_array(axis, "axis")
-        if axes.size and not (-len(whole) <= axes.min() and axes.max() < len(whole)):
+        if axes.size and not (-len(shape) <= axes.min() and axes.max() < len(shape)):
             raise invalid(
                 f"bounding_shape: axis {shown(axis)} is out of range. Expected at least "
-                f"{-len(whole)} and less than {len(whole)}."
+                f"{-len(shape)} and less than {len(shape)}."
             )
-        return Tensor(whole[axes])
+        return Tensor(shape[axes])
 
     # Modified copies
 
@@ -434,8 +434,8 @@ class RaggedTensor(CompositeTensor):
         kind = flat._spec.dtype
         empty = b"" if kind.kind == "O" else kind.type(0)
         default = as_tensor(empty if default_value is None else default_value, kind)
-        whole = broadcast_to(default, shape=tuple(sizes))
-        return indexing.put_nd(whole, flat, Tensor(coordinates), batch_dims=0)
+        padding = broadcast_to(default, shape=tuple(sizes))
+        return indexing.put_nd(padding, flat, Tensor(coordinates), batch_dims=0)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """Converts to a SparseTensor."""
@@ -466,9 +466,9 @@ class RaggedTensor(CompositeTensor):
             return np.zeros(0, values.dtype)
         if len({row.shape for row in rows}) == 1:
             return np.array(rows)
-        whole = np.empty(len(rows), object)
-        whole[:] = rows
-        return whole
+        array = np.empty(len(rows), object)
+        array[:] = rows
+        return array
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self._partition.nrows))

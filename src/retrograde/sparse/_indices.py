@@ -81,8 +81,7 @@ def _any_in_row(mask: np.ndarray) -> np.ndarray:
 
 @host_function
 def checked_indices(x: SparseTensor, shape: tuple, op_name: str, in_order: bool = False) -> Tensor:
-    """Returns the indices as a tensor; raises if one is out of bounds, or with `in_order` "
-    "unsorted."""
+    """Returns the indices as a tensor, after checks of their bounds and with `in_order` order."""
     indices = indices_array(x)
     check_in_bounds(indices, shape, op_name)
     if in_order:

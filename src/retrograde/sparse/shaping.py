@@ -282,7 +282,7 @@ def concat(
     if len({len(shape) for shape in shapes}) > 1:
         raise invalid(f"concat: the ranks of the shapes {shapes} differ. Expected equal ranks.")
     along = normalize_axis(integer(axis, "concat: axis"), len(shapes[0]), "concat")
-    whole = np.max(shapes, axis=0)
+    new_shape = np.max(shapes, axis=0)
     others = {shape[:along] + shape[along + 1 :] for shape in shapes}
     if len(others) > 1 and not expand_nonconcat_dims:
         raise invalid(
@@ -290,11 +290,11 @@ def concat(
             "sizes along the other axes, or expand_nonconcat_dims=True."
         )
     starts = np.cumsum([0, *(shape[along] for shape in shapes)])
-    whole[along] = starts[-1]
-    steps = [np.eye(len(whole), dtype=np.int64)[along] * start for start in starts]
+    new_shape[along] = starts[-1]
+    steps = [np.eye(len(new_shape), dtype=np.int64)[along] * start for start in starts]
     moved = [x.indices + step for x, step in zip(xs, steps, strict=False)]
     values = concat_tensors(*(stop_gradient(x.values) for x in xs), axis=0)
-    return _sorted(concat_tensors(*moved, axis=0), values, whole)
+    return _sorted(concat_tensors(*moved, axis=0), values, new_shape)
 
 
 def fill_empty_rows(

@@ -37,7 +37,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -
 def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Any:
     """Hashes each string to a bucket in [0, num_buckets) with a keyed hash (SipHash).
 
-    Without knowing `key`, nobody can choose strings that collide.
+    Strings that collide cannot be constructed without `key`.
     """
     buckets = _buckets(num_buckets, "to_hash_bucket_strong")
     secret = integers(key, "to_hash_bucket_strong: key")
