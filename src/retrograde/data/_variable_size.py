@@ -171,11 +171,11 @@ def resample(
     counts = np.full(len(target), 10.0)
     for element in elements:
         label = class_of(element)
-        bucket = _class_number(label, len(target))
+        class_index = _class_number(label, len(target))
         if initial is None:
-            counts[bucket] += 1
+            counts[class_index] += 1
         acceptance = target / (counts / counts.sum() if initial is None else initial)
-        if rng.random() * acceptance.max() < acceptance[bucket]:
+        if rng.random() * acceptance.max() < acceptance[class_index]:
             yield label, element
 
 

@@ -60,7 +60,7 @@ class DecompressedFile(io.RawIOBase):
     """A file object that decompresses another file."""
 
     def __init__(self, file: BinaryIO, kind: str, what: str) -> None:
-        self._file, self._pieces, self._buffer = (
+        self._file, self._chunks, self._buffer = (
             file,
             decompress_chunks(file, kind, what),
             memoryview(b""),
@@ -73,7 +73,7 @@ class DecompressedFile(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:
         """Reads at most one chunk into `buffer`. Returns the number of bytes."""
         if not self._buffer:
-            self._buffer = memoryview(next(self._pieces, b""))
+            self._buffer = memoryview(next(self._chunks, b""))
         count = min(len(buffer), len(self._buffer))
         buffer[:count], self._buffer = self._buffer[:count], self._buffer[count:]
         return count

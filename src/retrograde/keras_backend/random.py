@@ -145,8 +145,8 @@ def _gamma(seed, shape, alpha, dtype):
     wide = "float64" if dtype == "float64" else "float32"
     alpha = convert_to_tensor(alpha, wide)
     attrs = {"shape": shape, "dtype": numpy_dtype(wide)}
-    next_seed = apply(rn.random_gamma, (seed, alpha), attrs)
-    return cast(apply(implicit_gamma, (next_seed, alpha)), dtype)
+    samples = apply(rn.random_gamma, (seed, alpha), attrs)
+    return cast(apply(implicit_gamma, (samples, alpha)), dtype)
 
 
 def binomial(shape, counts, probabilities, dtype=None, seed=None):

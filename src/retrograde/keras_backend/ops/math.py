@@ -63,9 +63,9 @@ def _prepare_segments(data, segment_ids, num_segments):
         count = last + 1
     else:
         count = to_int(num_segments)
-    beyond = Tensor(ids._spec.dtype.type(count))
-    in_range = ar.logical_and(ids >= 0, ids < beyond)
-    return x, ar.select(in_range, ids, beyond), count
+    out_of_range_id = Tensor(ids._spec.dtype.type(count))
+    in_range = ar.logical_and(ids >= 0, ids < out_of_range_id)
+    return x, ar.select(in_range, ids, out_of_range_id), count
 
 
 def _first_rows(y, count):
@@ -92,13 +92,13 @@ def segment_min(data, segment_ids, num_segments=None, sorted=False):
     return _segment_extreme(segments.segment_min, np.inf, data, segment_ids, num_segments)
 
 
-def _segment_extreme(primitive, worst, data, segment_ids, num_segments):
+def _segment_extreme(primitive, empty_value, data, segment_ids, num_segments):
     x, ids, count = _prepare_segments(data, segment_ids, num_segments)
     dtype = x._spec.dtype
     if dtype in dtypes.INTEGER:
         limits = np.iinfo(dtype)
-        worst = limits.min if worst < 0 else limits.max
-    return _first_rows(primitive(x, ids, num_segments=count + 1, empty=worst), count)
+        empty_value = limits.min if empty_value < 0 else limits.max
+    return _first_rows(primitive(x, ids, num_segments=count + 1, empty=empty_value), count)
 
 
 # Top k

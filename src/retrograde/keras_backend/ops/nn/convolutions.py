@@ -57,8 +57,8 @@ def depthwise_conv(inputs, kernel, strides=1, padding="valid", data_format=None,
     x, w = pair(inputs, kernel)
     space = SpatialInput(x, data_format)
     _check_channels("check_conv_input_channels", x, w, space.data_format)
-    *taps, channels, multiplier = w._spec.shape
-    w = reshape(w, shape=(*taps, 1, channels * multiplier))
+    *kernel_size, channels, multiplier = w._spec.shape
+    w = reshape(w, shape=(*kernel_size, 1, channels * multiplier))
     return _convolve(space, w, strides, padding, dilation_rate, channels)
 
 
@@ -89,14 +89,14 @@ def conv_transpose(
     x, w = pair(inputs, kernel)
     space = SpatialInput(x, data_format)
     _check_channels("check_conv_transpose_input_channels", x, w, space.data_format)
-    taps, strides = w._spec.shape[:-2], space.per_axis(strides)
+    kernel_size, strides = w._spec.shape[:-2], space.per_axis(strides)
     dilations = space.per_axis(dilation_rate)
     jax_padding = backend_utils.compute_conv_transpose_padding_args_for_jax(
         x._spec.shape, w._spec.shape, strides, padding, output_padding, dilations
     )
     # Each input contributes to `extent` output cells. The full output is cropped on both sides,
     # or zero-padded at the end.
-    extents = [(k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True)]
+    extents = [(k - 1) * d + 1 for k, d in zip(kernel_size, dilations, strict=True)]
     crops = [
         (extent - 1 - low, max(0, extent - 1 - high))
         for extent, (low, high) in zip(extents, jax_padding, strict=True)
@@ -108,7 +108,7 @@ def conv_transpose(
     extra = [
         max(0, high - extent + 1) for extent, (_, high) in zip(extents, jax_padding, strict=True)
     ]
-    windows = Windows(taps, strides, tuple(crops), dilations)
+    windows = Windows(kernel_size, strides, tuple(crops), dilations)
     attrs = {"windows": windows, "groups": 1, "space": sizes}
     y = apply(convolution.convolve_transposed, (space.channels_last(), w), attrs)
     return space.restore_format(_pad_end(y, extra))
