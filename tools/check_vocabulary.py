@@ -8,11 +8,15 @@ Prints `file:line: phrase -> replacement` for each hit. Exits with 1 if there ar
 A space in a pattern matches a space, a line break or an underscore, so phrases are found across
 line breaks, in comments and in identifiers. Words are delimited by anything but letters. Case does
 not matter. To quote a listed word on purpose, add its file to `EXEMPT`.
+
+Docstrings of functions that start with an article or a question word are found, too. Properties,
+fixtures and tests may start with a noun phrase.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import bisect
 import pathlib
 import re
@@ -124,9 +128,11 @@ RETIRED = [
     ("tested by table", "table-driven tests"),
     ("rules of the house", "conventions"),
     ("judges?", "discriminator"),
-    # Docstrings of functions and classes
-    ('(?<=: """)(?:what|whether|how|which|whose|those|of|where|why)(?= )', "start with a verb"),
 ]
+
+# The first words of docstrings that do not start with a verb.
+_ARTICLES = {"a", "an", "the"}
+_QUESTION_WORDS = {"how", "of", "those", "what", "where", "whether", "which", "whose", "why"}
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
@@ -165,6 +171,28 @@ def find(text: str) -> list[Hit]:
     return hits
 
 
+def find_docstrings(source: str) -> list[Hit]:
+    """Returns the docstrings of Python source that should start with a verb."""
+    hits = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        docstring = ast.get_docstring(node, clean=False)
+        words = docstring.split() if docstring else []
+        forbidden = _QUESTION_WORDS if _is_described_by_noun(node) else _ARTICLES | _QUESTION_WORDS
+        if words and words[0].lower() in forbidden:
+            hits.append(Hit(node.body[0].lineno, words[0], "start with a verb"))
+    return hits
+
+
+def _is_described_by_noun(node: ast.AST) -> bool:
+    """Returns whether the docstring of a class, property, fixture or test may start with a noun."""
+    if isinstance(node, ast.ClassDef) or node.name.startswith("test_"):
+        return True
+    decorators = " ".join(map(ast.unparse, node.decorator_list))
+    return any(name in decorators for name in ("property", "setter", "fixture"))
+
+
 def files(paths: Iterable[pathlib.Path]) -> Iterator[pathlib.Path]:
     """Yields the checked files among `paths` and in the folders among them."""
     for path in paths:
@@ -194,7 +222,9 @@ def main(arguments: list[str] | None = None) -> int:
         name = _relative(path)
         if name in EXEMPT:
             continue
-        for hit in find(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        hits = find(text) + (find_docstrings(text) if path.suffix == ".py" else [])
+        for hit in sorted(hits):
             count += 1
             print(f"{name}:{hit.line}: {hit.phrase} -> {hit.replacement}")
     if count:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tools import check_vocabulary
-from tools.check_vocabulary import Hit, find
+from tools.check_vocabulary import Hit, find, find_docstrings
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,6 @@ from tools.check_vocabulary import Hit, find
         ("Raises an error of NumPy's.", 1, "an error of numpy's", "a NumPy …"),
         ("a name of TensorFlow's that is missing", 1, "a name of tensorflow's", "a NumPy …"),
         ("the derivative by its exponent", 1, "derivative by its", "with respect to"),
-        ('def f():\n    """What it holds."""', 2, "what", "start with a verb"),
-        ('class A:\n    """How it works."""', 2, "how", "start with a verb"),
     ],
 )
 def test_finds(text, line, phrase, replacement):
@@ -42,12 +40,40 @@ def test_finds(text, line, phrase, replacement):
         "Besides, both matrices are side by side. Secure, procured, and obscured.",
         "A list of TensorFlow's functions, and a subset of Keras's tests.",
         "All the same dtype, made up of two parts, on the way to the target.",
-        '"""How tapes record operations."""\n\nx = 1  # What follows is fast.',
-        'def f():\n    """Returns what `g` returned."""',
     ],
 )
 def test_accepts_correct_english(text):
     assert find(text) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "word"),
+    [
+        ('def f():\n    """What it holds."""', 2, "What"),
+        ('async def f():\n    """A tensor."""', 2, "A"),
+        ('class A:\n    """How it works."""', 2, "How"),
+        ('class A:\n    def f():\n        """The value."""', 3, "The"),
+        ('@property\ndef f():\n    """Whether it is open."""', 3, "Whether"),
+    ],
+)
+def test_finds_docstrings_without_a_verb(source, line, word):
+    assert find_docstrings(source) == [Hit(line, word, "start with a verb")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""How tapes record operations."""\n\nx = 1',
+        'def f():\n    """Returns what `g` returned."""',
+        'class A:\n    """A tensor."""',
+        '@property\ndef f():\n    """The value."""',
+        '@pytest.fixture\ndef f():\n    """A model."""',
+        'def test_f():\n    """The value is 3."""',
+        "def f():\n    return 1",
+    ],
+)
+def test_accepts_docstrings(source):
+    assert find_docstrings(source) == []
 
 
 def test_hits_are_in_the_order_of_their_lines():
