@@ -1,4 +1,4 @@
-"""GradientTape: what it records, what it gives back, and how it ends."""
+"""Tests GradientTape: watching, gradients and errors."""
 
 import collections
 import logging
@@ -14,8 +14,8 @@ from retrograde.values import errors
 Point = collections.namedtuple("Point", "x y")
 
 
-class Stand:
-    """Stands for the tensor or variable it holds."""
+class TensorWrapper:
+    """Wraps a tensor or variable and converts to it."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -25,7 +25,7 @@ class Stand:
 
 
 @pytest.fixture(autouse=True)
-def _no_tape_stays_on_the_stack():
+def _assert_no_active_recorders():
     yield
     assert thread.recorders == []
 
@@ -46,7 +46,7 @@ def test_trainable_variables_are_watched_when_they_are_read():
     assert floats(tape.gradient(z, [x, y])) == [20.0, 4.0]
 
 
-def test_tensors_are_watched_by_hand():
+def test_tensors_must_be_watched_explicitly():
     x, other = tf.constant(3.0), tf.constant(3.0)
 
     with tf.GradientTape() as tape:
@@ -56,7 +56,7 @@ def test_tensors_are_watched_by_hand():
     assert floats(tape.gradient(y, [x, other])) == [18.0, None]
 
 
-def test_what_happened_before_watch_is_not_recorded():
+def test_operations_before_watch_are_not_recorded():
     x = tf.constant(3.0)
 
     with tf.GradientTape() as tape:
@@ -67,7 +67,7 @@ def test_what_happened_before_watch_is_not_recorded():
     assert float(tape.gradient(y, x)) == 9.0
 
 
-def test_what_is_watched_may_be_the_result_of_an_operation():
+def test_intermediate_results_can_be_watched():
     x = tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -85,11 +85,11 @@ def test_what_is_watched_may_be_the_result_of_an_operation():
         lambda x, y: (x, [y]),
         lambda x, y: {"a": x, "b": {"c": y}},
         lambda x, y: Point(x, y),
-        lambda x, y: [Stand(x), Stand(Stand(y))],
+        lambda x, y: [TensorWrapper(x), TensorWrapper(TensorWrapper(y))],
     ],
-    ids=["list", "nested", "dict", "namedtuple", "stand-ins"],
+    ids=["list", "nested", "dict", "namedtuple", "wrapped"],
 )
-def test_structures_can_be_watched(structure):
+def test_nested_structures_can_be_watched(structure):
     x, y = tf.constant(2.0), tf.Variable(3.0, trainable=False)
 
     with tf.GradientTape() as tape:
@@ -100,13 +100,13 @@ def test_structures_can_be_watched(structure):
     assert len(tape.watched_variables()) == 1
 
 
-@pytest.mark.parametrize("wrong", [3.0, np.ones(2), "a", None, [3.0], object()])
-def test_only_tensors_and_variables_can_be_watched(wrong):
+@pytest.mark.parametrize("value", [3.0, np.ones(2), "a", None, [3.0], object()])
+def test_only_tensors_and_variables_can_be_watched(value):
     with tf.GradientTape() as tape, pytest.raises(ValueError, match="Passed in object"):
-        tape.watch(wrong)
+        tape.watch(value)
 
 
-def test_watching_a_list_with_something_wrong_in_it_watches_nothing():
+def test_a_failed_watch_watches_nothing():
     v = tf.Variable(1.0, trainable=False)
 
     with tf.GradientTape() as tape, pytest.raises(ValueError, match="Passed in object"):
@@ -115,7 +115,7 @@ def test_watching_a_list_with_something_wrong_in_it_watches_nothing():
     assert tape.watched_variables() == ()
 
 
-def test_watching_integers_warns_and_does_nothing(caplog):
+def test_watching_integers_logs_a_warning(caplog):
     x = tf.constant(3)
 
     with caplog.at_level(logging.WARNING, "retrograde"), tf.GradientTape() as tape:
@@ -137,7 +137,7 @@ def test_complex_and_half_precision_tensors_are_watched():
         assert complex(gradient.numpy()) == 6.0
 
 
-def test_variables_that_are_not_trainable_or_not_floating_are_not_watched():
+def test_non_trainable_and_integer_variables_are_not_watched():
     frozen, counter = tf.Variable(3.0, trainable=False), tf.Variable(3)
 
     with tf.GradientTape() as tape:
@@ -146,7 +146,7 @@ def test_variables_that_are_not_trainable_or_not_floating_are_not_watched():
     assert floats(tape.gradient(y, [frozen, counter])) == [None, None]
 
 
-def test_variables_are_not_watched_if_the_tape_is_told_so():
+def test_watch_accessed_variables_false():
     x, y = tf.Variable(2.0), tf.Variable(3.0)
 
     with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -157,7 +157,7 @@ def test_variables_are_not_watched_if_the_tape_is_told_so():
     assert tape.watched_variables() == (x,)
 
 
-def test_watched_variables_come_once_each_in_the_order_of_reading():
+def test_watched_variables_are_unique_and_in_the_order_of_first_use():
     x, y, z = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -187,7 +187,7 @@ def test_watched_variables_come_once_each_in_the_order_of_reading():
         lambda v: tf.stack([v, v]),
     ],
 )
-def test_every_way_to_read_a_variable_is_heard(read):
+def test_every_way_to_read_a_variable_watches_it(read):
     v = tf.Variable([1.0, 2.0])
 
     with tf.GradientTape() as tape:
@@ -199,7 +199,7 @@ def test_every_way_to_read_a_variable_is_heard(read):
 # Gradients
 
 
-def test_targets_and_sources_may_be_structures():
+def test_targets_and_sources_can_be_nested():
     x, y = tf.Variable(2.0), tf.Variable(3.0)
 
     with tf.GradientTape(persistent=True) as tape:
@@ -225,7 +225,7 @@ def test_empty_structures():
     assert tape.gradient([], x) is None
 
 
-def test_the_same_target_twice_counts_twice():
+def test_repeated_targets_are_summed():
     x = tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -247,7 +247,7 @@ def test_a_target_that_is_a_source():
     assert floats(tape.gradient([y, x], [x])) == [5.0]
 
 
-def test_intermediate_results_are_sources():
+def test_intermediate_results_can_be_sources():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -257,7 +257,7 @@ def test_intermediate_results_are_sources():
     assert floats(tape.gradient(z, [x, y, z])) == [36.0, 9.0, 1.0]
 
 
-def test_the_same_source_twice():
+def test_repeated_sources():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -266,7 +266,7 @@ def test_the_same_source_twice():
     assert floats(tape.gradient(y, [x, x])) == [4.0, 4.0]
 
 
-def test_the_gradient_is_that_of_the_sum_of_all_elements():
+def test_the_elements_of_a_target_are_summed():
     x = tf.Variable([1.0, 2.0])
 
     with tf.GradientTape() as tape:
@@ -275,7 +275,7 @@ def test_the_gradient_is_that_of_the_sum_of_all_elements():
     assert tape.gradient(y, x).numpy().tolist() == [6.0, 6.0]
 
 
-def test_output_gradients_weigh_the_targets():
+def test_output_gradients():
     x = tf.Variable([1.0, 2.0])
 
     with tf.GradientTape(persistent=True) as tape:
@@ -288,13 +288,13 @@ def test_output_gradients_weigh_the_targets():
     assert tape.gradient(y, x, tf.Variable(weights)).numpy().tolist() == [20.0, 400.0]
     assert tape.gradient(y, x, tf.constant(2.0)).numpy().tolist() == [4.0, 8.0]
     assert tape.gradient([y, z], x, [weights, None]).numpy().tolist() == [23.0, 403.0]
-    by_name = tape.gradient({"y": y, "z": z}, x, {"y": weights, "z": weights})
-    assert by_name.numpy().tolist() == [50.0, 700.0]
-    for one in ([weights], (weights,), {"y": weights}, [weights.numpy()]):
-        assert tape.gradient(y, x, one).numpy().tolist() == [20.0, 400.0]
+    gradient = tape.gradient({"y": y, "z": z}, x, {"y": weights, "z": weights})
+    assert gradient.numpy().tolist() == [50.0, 700.0]
+    for nested_weights in ([weights], (weights,), {"y": weights}, [weights.numpy()]):
+        assert tape.gradient(y, x, nested_weights).numpy().tolist() == [20.0, 400.0]
 
 
-def test_output_gradients_may_be_slices():
+def test_output_gradients_can_be_indexed_slices():
     x = tf.Variable([1.0, 2.0])
 
     with tf.GradientTape() as tape:
@@ -304,16 +304,16 @@ def test_output_gradients_may_be_slices():
     assert tape.gradient(y, x, slices).numpy().tolist() == [0.0, 60.0]
 
 
-def test_targets_without_derivatives_are_connected_to_themselves():
+def test_integer_and_bool_targets_have_a_gradient_with_respect_to_themselves():
     i, b, s = tf.constant([1, 2]), tf.constant([True]), tf.constant("a")
     x = tf.Variable(3.0)
 
     with tf.GradientTape(persistent=True) as tape:
         y, j = x * x, tf.cast(x, tf.int32)
 
-    found = tape.gradient([y, i, i], [i, x, j])
-    assert found[0].dtype == tf.int32
-    assert (found[0].numpy().tolist(), float(found[1]), found[2]) == ([2, 2], 6.0, None)
+    gradients = tape.gradient([y, i, i], [i, x, j])
+    assert gradients[0].dtype == tf.int32
+    assert (gradients[0].numpy().tolist(), float(gradients[1]), gradients[2]) == ([2, 2], 6.0, None)
     assert tape.gradient(i, i, tf.constant([3, 4])).numpy().tolist() == [3, 4]
     assert tape.gradient(b, b).numpy().tolist() == [True]
     assert tape.gradient(s, s) is None
@@ -354,7 +354,7 @@ def test_operations_after_the_block_are_not_recorded():
     assert tape.gradient(z, x) is None
 
 
-def test_outputs_that_are_not_used_count_as_zero():
+def test_unused_outputs_have_zero_cotangents():
     x = tf.Variable([1.0, 2.0, 3.0])
 
     with tf.GradientTape(persistent=True) as tape:
@@ -366,7 +366,7 @@ def test_outputs_that_are_not_used_count_as_zero():
     assert floats(tape.gradient(y, [a, b, c])) == [3.0, None, 1.0]
 
 
-def test_a_source_used_many_times_adds_up():
+def test_contributions_of_repeated_uses_are_summed():
     x = tf.Variable([1.0, 2.0])
 
     with tf.GradientTape() as tape:
@@ -377,7 +377,7 @@ def test_a_source_used_many_times_adds_up():
     assert tape.gradient(y, x).numpy().tolist() == [21.0, 41.0]
 
 
-def test_gradients_that_share_an_array_do_not_add_up_into_each_other():
+def test_gradients_that_share_an_array_are_accumulated_separately():
     x, y = tf.Variable([1.0, 1.0]), tf.Variable([1.0, 1.0])
 
     with tf.GradientTape() as tape:
@@ -389,7 +389,7 @@ def test_gradients_that_share_an_array_do_not_add_up_into_each_other():
     assert [g.numpy().tolist() for g in tape.gradient(z, [x, y])] == [[3.0, 3.0], [2.0, 2.0]]
 
 
-def test_the_output_gradient_itself_is_never_changed():
+def test_output_gradients_are_not_modified():
     x = tf.Variable([1.0, 1.0])
     weights = tf.constant([5.0, 7.0])
 
@@ -401,7 +401,7 @@ def test_the_output_gradient_itself_is_never_changed():
     assert weights.numpy().tolist() == [5.0, 7.0]
 
 
-# Mistakes
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_the_output_gradient_itself_is_never_changed():
         (lambda t, x, y: t.gradient(y, x, "a"), errors.InvalidArgumentError, "dtype string"),
     ],
 )
-def test_a_call_that_fails_leaves_the_tape_as_it_was(call, error, message):
+def test_the_tape_is_usable_after_an_error(call, error, message):
     x = tf.Variable([1.0, 2.0])
 
     for inside in (False, True):
@@ -444,7 +444,7 @@ def test_a_call_that_fails_leaves_the_tape_as_it_was(call, error, message):
         assert tape.gradient(y, x).numpy().tolist() == ([3.0, 12.0] if inside else [2.0, 4.0])
 
 
-def test_a_second_call_says_where_the_first_was_and_what_to_do():
+def test_a_second_gradient_call_raises():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -470,9 +470,9 @@ def _line_of(comment):
         return next(i for i, line in enumerate(file, 1) if line.rstrip().endswith(comment))
 
 
-def test_a_rule_that_fails_leaves_nothing_on_the_stack():
+def test_the_outer_tape_is_usable_after_an_error_in_a_rule():
     @tf.custom_gradient
-    def wrong(x):
+    def fail_in_gradient(x):
         def grad(_):
             raise ZeroDivisionError
 
@@ -481,7 +481,7 @@ def test_a_rule_that_fails_leaves_nothing_on_the_stack():
     x = tf.Variable(2.0)
     with tf.GradientTape() as outer:
         with tf.GradientTape() as tape:
-            y = wrong(x)
+            y = fail_in_gradient(x)
         with pytest.raises(ZeroDivisionError):
             tape.gradient(y, x)
         z = x * x
@@ -489,7 +489,7 @@ def test_a_rule_that_fails_leaves_nothing_on_the_stack():
     assert float(outer.gradient(z, x)) == 4.0
 
 
-def test_the_message_of_a_spent_tape_does_without_the_source():
+def test_a_second_gradient_call_raises_without_source_code():
     scope = {"tf": tf}
     exec(
         "x = tf.Variable(2.0)\n"

@@ -1,4 +1,4 @@
-"""Tensor: what it holds, how it converts to Python and NumPy, how it prints and copies."""
+"""Tests Tensor: attributes, conversion to NumPy and Python, printing, copying and pickling."""
 
 import copy
 import io
@@ -16,7 +16,7 @@ from retrograde.core.tensor import Tensor
 # Attributes
 
 
-def test_a_tensor_knows_its_dtype_shape_and_number_of_axes():
+def test_dtype_shape_and_rank():
     x = tf.constant([[1.0, 2.0, 3.0]])
 
     assert x.dtype is tf.float32
@@ -27,11 +27,11 @@ def test_a_tensor_knows_its_dtype_shape_and_number_of_axes():
     assert tf.constant(1).ndim == 0
 
 
-def test_device_is_written_as_tensorflow_writes_it():
+def test_device_has_the_format_of_tensorflow():
     assert tf.constant(1.0).device == "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
-def test_set_shape_checks_and_changes_nothing():
+def test_set_shape_only_checks_the_shape():
     x = tf.constant([1.0, 2.0])
 
     x.set_shape([None])
@@ -42,13 +42,13 @@ def test_set_shape_checks_and_changes_nothing():
 
 
 @pytest.mark.parametrize("name", ["op", "graph", "name"])
-def test_attributes_of_graphs_are_undefined(name):
+def test_graph_attributes_are_undefined(name):
     with pytest.raises(AttributeError, match=f"Tensor.{name} is undefined when eager execution"):
         getattr(tf.constant(1.0), name)
 
 
 @pytest.mark.parametrize(
-    ("name", "instead"),
+    ("name", "replacement"),
     [
         ("T", "tf.transpose"),
         ("reshape", "tf.reshape"),
@@ -56,12 +56,12 @@ def test_attributes_of_graphs_are_undefined(name):
         ("sum", "reduce_sum"),
     ],
 )
-def test_attributes_of_numpy_arrays_are_missing_and_the_error_names_the_function(name, instead):
-    with pytest.raises(AttributeError, match=instead):
+def test_errors_for_numpy_attributes_name_the_replacement(name, replacement):
+    with pytest.raises(AttributeError, match=replacement):
         getattr(tf.constant(1.0), name)
 
 
-def test_an_unknown_attribute_is_missing_and_cannot_be_set():
+def test_unknown_attributes_cannot_be_read_or_set():
     x = tf.constant(1.0)
 
     assert not hasattr(x, "foo")
@@ -69,7 +69,7 @@ def test_an_unknown_attribute_is_missing_and_cannot_be_set():
         x.foo = 1
 
 
-def test_a_variable_is_no_tensor():
+def test_variables_are_not_instances_of_tensor():
     assert isinstance(tf.constant(1.0), tf.Tensor)
     assert not isinstance(tf.Variable(1.0), tf.Tensor)
     assert tf.is_tensor(tf.constant(1.0))
@@ -77,10 +77,10 @@ def test_a_variable_is_no_tensor():
     assert not tf.is_tensor(np.ones(2))
 
 
-# To NumPy
+# Conversion to NumPy
 
 
-def test_numpy_is_a_writable_copy():
+def test_numpy_returns_a_writable_copy():
     x = tf.constant([1.0, 2.0])
 
     array = x.numpy()
@@ -102,11 +102,11 @@ def test_numpy_is_a_writable_copy():
         (tf.constant(1.0) + 1.0, np.float32),
     ],
 )
-def test_numpy_of_a_tensor_without_axes_is_a_scalar(value, kind):
+def test_numpy_of_a_scalar_tensor_is_a_numpy_scalar(value, kind):
     assert type(tf.constant(value).numpy()) is kind
 
 
-def test_array_is_a_read_only_view():
+def test_asarray_returns_a_read_only_view():
     x = tf.constant([1.0, 2.0])
 
     view = np.asarray(x)
@@ -117,14 +117,14 @@ def test_array_is_a_read_only_view():
         view[0] = 9.0
 
 
-def test_array_of_a_view_stays_read_only():
+def test_asarray_of_a_view_is_read_only():
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
 
     for y in (x[0], tf.transpose(x), tf.reshape(x, [4])):
         assert not np.asarray(y).flags.writeable
 
 
-def test_array_copies_if_asked_to():
+def test_np_array_copies():
     x = tf.constant([1.0, 2.0])
 
     copied = np.array(x, copy=True)
@@ -134,13 +134,13 @@ def test_array_copies_if_asked_to():
     assert np.array(x).flags.writeable
 
 
-def test_array_converts_the_dtype():
+def test_asarray_converts_the_dtype():
     x = tf.constant([1.5, 2.5])
 
     assert np.asarray(x, np.float64).dtype == np.float64
     assert np.asarray(x, np.int32).tolist() == [1, 2]
     assert np.shares_memory(np.asarray(x, np.float32), np.asarray(x))
-    with pytest.raises(ValueError, match=r"view|avoid copy"):  # ours, or NumPy's own
+    with pytest.raises(ValueError, match=r"view|avoid copy"):  # from retrograde or from NumPy
         np.asarray(x, np.float64, copy=False)
 
 
@@ -154,8 +154,8 @@ def test_dlpack_shares_memory_and_is_read_only():
     assert np.from_dlpack(tf.constant(3.0)) == 3.0
 
 
-def test_dlpack_gives_a_copy_to_consumers_that_know_no_read_only_memory():
-    class Old:
+def test_dlpack_copies_for_consumers_without_read_only_support():
+    class LegacyProducer:
         def __init__(self, tensor):
             self.tensor = tensor
 
@@ -167,14 +167,14 @@ def test_dlpack_gives_a_copy_to_consumers_that_know_no_read_only_memory():
 
     x = tf.constant([1.0, 2.0])
 
-    assert not np.shares_memory(np.from_dlpack(Old(x)), np.asarray(x))
+    assert not np.shares_memory(np.from_dlpack(LegacyProducer(x)), np.asarray(x))
 
 
-def test_bytes_are_those_of_the_array():
+def test_bytes():
     assert bytes(tf.constant([1, 2])) == np.array([1, 2], np.int32).tobytes()
 
 
-if sys.version_info >= (3, 12):  # Python code has no part in the buffer protocol before
+if sys.version_info >= (3, 12):  # older versions have no __buffer__ method
 
     def test_buffer_is_read_only():
         x = tf.constant([1.0, 2.0])
@@ -196,14 +196,14 @@ if sys.version_info >= (3, 12):  # Python code has no part in the buffer protoco
         lambda x: np.add(np.ones(2, np.float32), x),
     ],
 )
-def test_numpy_functions_give_numpy_values(f):
+def test_numpy_functions_return_numpy_values(f):
     result = f(tf.constant([1.0, 2.0]))
 
     assert isinstance(result, (np.ndarray, np.generic))
     np.testing.assert_array_equal(result, f(np.array([1.0, 2.0], np.float32)))
 
 
-def test_numpy_assigns_from_a_tensor():
+def test_numpy_arrays_can_be_assigned_from_tensors():
     array = np.zeros(2, np.float32)
 
     array[0] = tf.constant(3.0)
@@ -212,7 +212,7 @@ def test_numpy_assigns_from_a_tensor():
     assert array.tolist() == [3.0, 2.0]
 
 
-def test_numpy_indexes_with_a_tensor():
+def test_numpy_arrays_can_be_indexed_with_tensors():
     array = np.arange(3)
 
     assert array[tf.constant(1)] == 1
@@ -220,7 +220,7 @@ def test_numpy_indexes_with_a_tensor():
     assert array[tf.constant([True, False, True])].tolist() == [0, 2]
 
 
-# To Python
+# Conversion to Python
 
 
 def test_len_is_the_size_of_the_first_axis():
@@ -229,7 +229,7 @@ def test_len_is_the_size_of_the_first_axis():
         len(tf.constant(1.0))
 
 
-def test_iteration_gives_tensors():
+def test_iteration_yields_tensors():
     rows = list(tf.constant([[1, 2], [3, 4]]))
 
     assert all(isinstance(row, tf.Tensor) for row in rows)
@@ -238,7 +238,7 @@ def test_iteration_gives_tensors():
         iter(tf.constant(1.0))
 
 
-def test_tapes_follow_iteration():
+def test_iteration_is_differentiable():
     x = tf.constant([1.0, 2.0])
 
     with tf.GradientTape() as tape:
@@ -257,12 +257,12 @@ def test_bool(value, expected):
     assert bool(tf.constant(value)) is expected
 
 
-def test_bool_of_several_elements_is_ambiguous():
+def test_bool_of_multiple_elements_raises():
     with pytest.raises(ValueError, match=r"shape \(2,\) is ambiguous"):
         bool(tf.constant([1.0, 2.0]))
 
 
-def test_numbers():
+def test_conversion_to_python_numbers():
     assert int(tf.constant(3.7)) == 3
     assert float(tf.constant(2)) == 2.0
     assert complex(tf.constant(1 + 2j)) == 1 + 2j
@@ -273,13 +273,13 @@ def test_numbers():
 
 
 @pytest.mark.parametrize("convert", [int, float, complex])
-def test_only_tensors_without_axes_become_numbers(convert):
+def test_only_scalars_convert_to_python_numbers(convert):
     with pytest.raises(TypeError, match=r"Received: shape \(1,\)"):
         convert(tf.constant([2.5]))
 
 
 @pytest.mark.parametrize("value", [3.0, True, [3], 1j])
-def test_only_integers_without_axes_become_an_index(value):
+def test_only_integer_scalars_convert_to_an_index(value):
     with pytest.raises(TypeError):
         operator.index(tf.constant(value))
 
@@ -294,7 +294,7 @@ def test_format():
         f"{tf.constant([1.5]):.3f}"
 
 
-# Text, word for word as TensorFlow 2.21 writes it
+# Printing, with exactly the text of TensorFlow 2.21
 
 REPRS = [
     (lambda: tf.constant(1.0), "<tf.Tensor: shape=(), dtype=float32, numpy=1.0>"),
@@ -360,7 +360,7 @@ def test_str(make, expected):
     assert str(make()) == expected
 
 
-# Identity
+# Identity, copying and pickling
 
 
 def test_tensors_are_unhashable():
@@ -370,11 +370,11 @@ def test_tensors_are_unhashable():
     assert str(raised.value) == "Tensor is unhashable. Instead, use tensor.ref() as the key."
 
 
-def test_references_stand_for_one_object():
-    x, same = tf.constant(1.0), tf.constant(1.0)
+def test_references_compare_by_identity():
+    x, other = tf.constant(1.0), tf.constant(1.0)
 
     assert x.ref() == x.ref()
-    assert x.ref() != same.ref()
+    assert x.ref() != other.ref()
     assert {x.ref(): "found"}[x.ref()] == "found"
     assert x.ref().deref() is x
     assert repr(x.ref()) == f"<Reference wrapping {x!r}>"
@@ -382,7 +382,7 @@ def test_references_stand_for_one_object():
         assert x.ref() == x
 
 
-def test_copies_of_a_tensor_are_the_tensor():
+def test_copying_returns_the_same_tensor():
     x = tf.constant([1.0, 2.0])
 
     assert copy.copy(x) is x
@@ -411,7 +411,7 @@ def test_pickling_keeps_dtype_shape_and_values(x):
     assert repr(loaded) == repr(x)
 
 
-def test_a_pickled_tensor_is_another_source():
+def test_an_unpickled_tensor_is_not_connected_to_the_original():
     x = tf.constant(2.0)
 
     with tf.GradientTape() as tape:
@@ -435,7 +435,7 @@ def test_tensors_are_immutable():
     assert y.numpy().tolist() == [2.0, 3.0]
 
 
-def test_tensors_save_with_numpy():
+def test_np_save_accepts_tensors():
     file = io.BytesIO()
 
     np.save(file, tf.constant([1.0, 2.0]))
@@ -444,11 +444,11 @@ def test_tensors_save_with_numpy():
     assert np.load(file).tolist() == [1.0, 2.0]
 
 
-def test_half_precision_arrays_are_those_of_ml_dtypes():
+def test_bfloat16_arrays_have_the_dtype_of_ml_dtypes():
     assert tf.constant([1.5], tf.bfloat16).numpy().dtype == ml_dtypes.bfloat16
 
 
-def test_a_tensor_with_many_short_axes_is_not_printed_in_full():
+def test_large_tensors_are_not_printed_in_full():
     x = tf.zeros([2] * 20)
 
     assert repr(x) == (

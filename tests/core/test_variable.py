@@ -1,4 +1,4 @@
-"""Variable: making, reading, assigning, scattering, copying."""
+"""Tests Variable: creation, reads, assignment, copying and pickling."""
 
 import copy
 import inspect
@@ -13,7 +13,7 @@ import retrograde as tf
 from retrograde.core.recorders import Recorder, use_recorders
 from retrograde.values import errors
 
-# Making
+# Creation
 
 
 def test_defaults():
@@ -29,8 +29,8 @@ def test_defaults():
     assert v.aggregation is tf.VariableAggregation.NONE
 
 
-def test_ways_to_aggregate_have_the_numbers_of_tensorflow():
-    assert [(way.name, way.value) for way in tf.VariableAggregation] == [
+def test_variable_aggregation_has_the_values_of_tensorflow():
+    assert [(aggregation.name, aggregation.value) for aggregation in tf.VariableAggregation] == [
         ("NONE", 0),
         ("SUM", 1),
         ("MEAN", 2),
@@ -48,18 +48,18 @@ def test_ways_to_aggregate_have_the_numbers_of_tensorflow():
         ("a", tf.string),
     ],
 )
-def test_the_dtype_is_that_of_the_constant(value, dtype):
+def test_the_dtype_is_inferred_from_the_initial_value(value, dtype):
     assert tf.Variable(value).dtype is dtype
 
 
-def test_the_initial_value_may_be_a_function():
+def test_the_initial_value_can_be_a_function():
     v = tf.Variable(lambda: [1, 2], dtype=tf.float64)
 
     assert v.dtype is tf.float64
     assert v.numpy().tolist() == [1.0, 2.0]
 
 
-def test_the_initial_value_may_be_a_tensor_or_a_variable_and_is_left_alone():
+def test_the_initial_value_is_not_modified():
     x, v = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
 
     for source in (x, v):
@@ -70,7 +70,7 @@ def test_the_initial_value_may_be_a_tensor_or_a_variable_and_is_left_alone():
         np.testing.assert_array_equal(w.numpy(), before + 1.0)
 
 
-def test_settings():
+def test_arguments_of_the_constructor():
     def constraint(x):
         return x
 
@@ -81,19 +81,19 @@ def test_settings():
     assert v.constraint is constraint
 
 
-def test_arguments_have_tensorflows_order():
+def test_positional_arguments_have_the_order_of_tensorflow():
     v = tf.Variable([1], False, True, None, "w", None, tf.float64)
 
     assert (v.trainable, v.name, v.dtype) == (False, "w:0", tf.float64)
 
 
-def test_help_shows_the_arguments():
+def test_signature():
     first, second, *_ = inspect.signature(tf.Variable).parameters
 
     assert (first, second) == ("initial_value", "trainable")
 
 
-def test_variables_that_are_synchronised_on_reading_are_not_trained():
+def test_variables_with_on_read_synchronization_are_not_trainable_by_default():
     on_read = tf.VariableSynchronization.ON_READ
 
     assert tf.Variable(1.0, synchronization=on_read).trainable is False
@@ -101,7 +101,7 @@ def test_variables_that_are_synchronised_on_reading_are_not_trained():
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("create", "error", "message"),
     [
         (lambda: tf.Variable(), ValueError, "The `initial_value` arg to `tf.Variable` must be"),
         (lambda: tf.Variable(1.5, dtype=tf.int32), TypeError, "Cannot convert 1.5"),
@@ -110,20 +110,20 @@ def test_variables_that_are_synchronised_on_reading_are_not_trained():
         (lambda: tf.Variable([1.0], constraint=3), ValueError, "must be None or a callable"),
     ],
 )
-def test_what_makes_no_variable(make, error, message):
+def test_invalid_arguments_raise(create, error, message):
     with pytest.raises(error, match=message):
-        make()
+        create()
 
 
 @pytest.mark.parametrize("attribute", ["trainable", "name", "dtype", "shape", "constraint"])
-def test_settings_are_read_only(attribute):
+def test_attributes_are_read_only(attribute):
     v = tf.Variable(1.0)
 
     with pytest.raises(AttributeError):
         setattr(v, attribute, None)
 
 
-def test_other_attributes_may_be_set():
+def test_custom_attributes_can_be_set():
     v = tf.Variable(1.0)
 
     v.regularizer = "l2"
@@ -131,10 +131,10 @@ def test_other_attributes_may_be_set():
     assert v.regularizer == "l2"
 
 
-# Reading
+# Reads
 
 
-def test_reading_gives_new_tensors_with_gradient_one():
+def test_reads_return_new_differentiable_tensors():
     v = tf.Variable([1.0, 2.0])
 
     for read in (v.value, v.read_value, lambda: tf.convert_to_tensor(v), lambda: tf.identity(v)):
@@ -146,7 +146,7 @@ def test_reading_gives_new_tensors_with_gradient_one():
         assert tape.gradient(x, v).numpy().tolist() == [1.0, 1.0]
 
 
-def test_what_was_read_is_another_source_than_the_variable():
+def test_a_tensor_read_from_a_variable_is_a_separate_source():
     v = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -156,7 +156,7 @@ def test_what_was_read_is_another_source_than_the_variable():
     assert [float(g) for g in tape.gradient(y, [x, v])] == [2.0, 4.0]
 
 
-def test_what_was_read_does_not_change():
+def test_assignments_do_not_change_values_read_before():
     v = tf.Variable([1.0, 2.0])
     tensor, array, part = v.value(), v.numpy(), v[0]
 
@@ -166,7 +166,7 @@ def test_what_was_read_does_not_change():
     assert float(part) == 1.0
 
 
-def test_numpy_is_a_writable_copy():
+def test_numpy_returns_a_writable_copy():
     v = tf.Variable([1.0, 2.0])
 
     v.numpy()[0] = 9.0
@@ -174,7 +174,7 @@ def test_numpy_is_a_writable_copy():
     assert v.numpy().tolist() == [1.0, 2.0]
 
 
-def test_numpy_functions_take_variables():
+def test_numpy_functions_accept_variables():
     v = tf.Variable([1.0, 4.0])
 
     assert np.sqrt(v).tolist() == [1.0, 2.0]
@@ -199,12 +199,12 @@ def test_conversions_to_python():
         bool(tf.Variable([1.0, 2.0]))
 
 
-def test_a_variable_is_born_with_a_value():
-    initialised = tf.Variable(1.0).is_initialized()
+def test_a_new_variable_is_initialized():
+    initialized = tf.Variable(1.0).is_initialized()
 
-    assert isinstance(initialised, tf.Tensor)
-    assert initialised.dtype is tf.bool
-    assert initialised
+    assert isinstance(initialized, tf.Tensor)
+    assert initialized.dtype is tf.bool
+    assert initialized
 
 
 def test_sparse_reads():
@@ -238,25 +238,25 @@ REPRS = [
 ]
 
 
-@pytest.mark.parametrize(("make", "expected"), REPRS)
-def test_repr_and_str_are_tensorflows(make, expected):
-    assert repr(make()) == str(make()) == f"<tf.Variable {expected}>"
+@pytest.mark.parametrize(("create", "expected"), REPRS)
+def test_repr_and_str(create, expected):
+    assert repr(create()) == str(create()) == f"<tf.Variable {expected}>"
 
 
 def test_variables_are_unhashable_but_have_references():
-    v, same = tf.Variable(1.0), tf.Variable(1.0)
+    v, other = tf.Variable(1.0), tf.Variable(1.0)
 
     with pytest.raises(TypeError, match=r"Variable is unhashable. Instead, use variable.ref\(\)"):
         hash(v)
     assert {v.ref(): "found"}[v.ref()] == "found"
     assert v.ref().deref() is v
-    assert v.ref() != same.ref()
+    assert v.ref() != other.ref()
 
 
-# Assigning
+# Assignment
 
 
-def test_assigning_returns_the_variable():
+def test_assign_returns_the_variable():
     v = tf.Variable(1.0)
 
     a, b, c = v.assign(5.0), v.assign_add(2.0), v.assign_sub(1.0)
@@ -282,7 +282,7 @@ def test_assigning_returns_the_variable():
     ],
     ids=lambda v: type(v).__name__,
 )
-def test_values_to_assign(value):
+def test_assign_accepts_lists_arrays_tensors_and_variables(value):
     v = tf.Variable([1.0, 2.0])
 
     assert v.assign(value).numpy().tolist() == [3.0, 4.0]
@@ -303,7 +303,7 @@ def test_values_to_assign(value):
         ([1j, 1j], TypeError),
     ],
 )
-def test_values_of_another_dtype_are_refused(method, value, error):
+def test_assigning_another_dtype_raises(method, value, error):
     v = tf.Variable([1.0, 2.0])
 
     with pytest.raises(error):
@@ -313,7 +313,7 @@ def test_values_of_another_dtype_are_refused(method, value, error):
 
 
 @pytest.mark.parametrize("value", [0.0, [1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]]])
-def test_nothing_is_broadcast(value):
+def test_assign_does_not_broadcast(value):
     v = tf.Variable([1.0, 2.0])
 
     with pytest.raises(ValueError, match="Shape mismatch"):
@@ -325,7 +325,7 @@ def test_nothing_is_broadcast(value):
     assert v.numpy().tolist() == [1.0, 2.0]
 
 
-def test_open_shapes():
+def test_unknown_dimensions():
     v = tf.Variable([1.0, 2.0], shape=[None])
 
     v.assign([5.0, 6.0, 7.0])
@@ -340,7 +340,7 @@ def test_open_shapes():
         v.assign_add([1.0])
 
 
-def test_a_wholly_open_shape():
+def test_unknown_rank():
     v = tf.Variable([1.0, 2.0], shape=tf.TensorShape(None))
 
     v.assign([[1.0, 2.0, 3.0]])
@@ -349,13 +349,13 @@ def test_a_wholly_open_shape():
     assert str(v.shape) == "<unknown>"
 
 
-def test_truth_values_and_strings_have_no_sums():
+def test_assign_add_of_booleans_and_strings_raises():
     for v, delta in ((tf.Variable([True]), [True]), (tf.Variable(["a"]), ["b"])):
         with pytest.raises(errors.InvalidArgumentError, match="not supported"):
             v.assign_add(delta)
 
 
-def test_integers_count():
+def test_integer_variables():
     v = tf.Variable(0, dtype=tf.int64)
 
     for _ in range(3):
@@ -377,7 +377,7 @@ def test_updates_keep_the_dtype(dtype):
 
 
 @pytest.mark.parametrize(
-    ("sign", "instead"),
+    ("sign", "replacement"),
     [
         ("+", "`var.assign_add(value)`"),
         ("-", "`var.assign_sub(value)`"),
@@ -386,19 +386,19 @@ def test_updates_keep_the_dtype(dtype):
         ("**", "`var.assign(var ** value)`"),
     ],
 )
-def test_in_place_operators_are_refused(sign, instead):
+def test_in_place_operators_raise(sign, replacement):
     scope = {"v": tf.Variable(1.0)}
 
     with pytest.raises(RuntimeError) as raised:
         exec(f"v {sign}= 1.0", scope)
 
     assert str(raised.value) == (
-        f"`var {sign}= value` with `tf.Variable`s is not supported. Use {instead} to modify the "
-        f"variable, or `out = var {sign} value` if you need to get a new output Tensor."
+        f"`var {sign}= value` with `tf.Variable`s is not supported. Use {replacement} to modify "
+        f"the variable, or `out = var {sign} value` if you need to get a new output Tensor."
     )
 
 
-def test_other_in_place_operators_make_tensors():
+def test_in_place_floor_division_rebinds_to_a_tensor():
     v = tf.Variable(7.0)
     w = v
 
@@ -408,7 +408,7 @@ def test_other_in_place_operators_make_tensors():
     assert float(w) == 3.0
 
 
-def test_assigning_cuts_the_gradient():
+def test_assign_blocks_the_gradient():
     x, v = tf.constant(3.0), tf.Variable(0.0)
 
     with tf.GradientTape() as tape:
@@ -419,7 +419,7 @@ def test_assigning_cuts_the_gradient():
     assert tape.gradient(y, [x, v])[0] is None
 
 
-def test_reads_before_and_after_an_assignment_count_each_with_its_value():
+def test_gradients_use_the_values_read_before_and_after_an_assignment():
     v = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -433,7 +433,7 @@ def test_reads_before_and_after_an_assignment_count_each_with_its_value():
 # Recorders
 
 
-class Listener(Recorder):
+class CountingRecorder(Recorder):
     def __init__(self):
         self.reads, self.escapes = [], []
 
@@ -444,23 +444,23 @@ class Listener(Recorder):
         self.escapes.append(how)
 
 
-def test_recorders_hear_reads_and_assignments():
-    v, x, listener = tf.Variable([1.0, 2.0]), tf.constant([1.0, 1.0]), Listener()
+def test_recorders_observe_reads_and_assignments():
+    v, x, recorder = tf.Variable([1.0, 2.0]), tf.constant([1.0, 1.0]), CountingRecorder()
 
-    with use_recorders([listener]):
+    with use_recorders([recorder]):
         _ = v + x
         v.assign(x)
         v.assign_add(x)
         v[0].assign(x[0])
 
-    assert [read is v for read in listener.reads] == [True, True]  # `v + x` and `v[0]`
-    assert listener.escapes == ["assign", "assign_add", "assign"]
+    assert [read is v for read in recorder.reads] == [True, True]  # `v + x` and `v[0]`
+    assert recorder.escapes == ["assign", "assign_add", "assign"]
 
 
 # Copying
 
 
-def test_deepcopy_is_independent_and_keeps_the_settings():
+def test_deepcopy_is_independent_and_keeps_the_attributes():
     v = tf.Variable([1.0, 2.0], trainable=False, name="w", shape=[None])
 
     w = copy.deepcopy(v)
@@ -505,7 +505,7 @@ def test_pickling(value):
     assert w.trainable is False
 
 
-def test_half_precision_pickles():
+def test_pickling_bfloat16():
     w = pickle.loads(pickle.dumps(tf.Variable([1.5, 2.5], dtype=tf.bfloat16)))
 
     assert w.dtype is tf.bfloat16
@@ -516,21 +516,21 @@ def test_half_precision_pickles():
 
 if hasattr(signal, "setitimer"):
 
-    def test_a_signal_handler_may_read_while_the_variable_is_written():
+    def test_a_signal_handler_can_read_a_variable_during_an_update():
         v = tf.Variable(np.zeros(1000))
-        seen = []
+        values_read = []
 
         def handler(*_):
-            seen.append(float(v[0]))
+            values_read.append(float(v[0]))
 
         before = signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0005)
         try:
-            while len(seen) < 50:
+            while len(values_read) < 50:
                 v.assign_add(np.ones(1000))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, before)
 
-        assert seen == sorted(seen)
-        assert float(v[0]) >= seen[-1]
+        assert values_read == sorted(values_read)
+        assert float(v[0]) >= values_read[-1]

@@ -1,4 +1,4 @@
-"""A tape in time: asked again, stopped, reset, entered again; several tapes; several threads."""
+"""Tests the lifecycle of tapes: persistence, stopping, reset, re-entry, nesting and threads."""
 
 import threading
 
@@ -11,7 +11,7 @@ from retrograde.values import errors
 
 
 @pytest.fixture(autouse=True)
-def _no_tape_stays_on_the_stack():
+def _assert_no_active_recorders():
     yield
     assert thread.recorders == []
 
@@ -23,7 +23,7 @@ def floats(structure):
 # Persistence
 
 
-def test_a_persistent_tape_answers_again_and_again():
+def test_a_persistent_tape_can_be_used_repeatedly():
     x = tf.Variable(2.0)
 
     with tf.GradientTape(persistent=True) as tape:
@@ -33,7 +33,7 @@ def test_a_persistent_tape_answers_again_and_again():
     assert [float(tape.gradient(t, x)) for t in (y, z, y, z)] == [4.0, 12.0, 4.0, 12.0]
 
 
-def test_a_persistent_tape_records_its_own_gradients_inside_its_block():
+def test_a_persistent_tape_records_its_own_gradient_calls():
     x = tf.Variable(2.0)
 
     with tf.GradientTape(persistent=True) as tape:
@@ -44,7 +44,7 @@ def test_a_persistent_tape_records_its_own_gradients_inside_its_block():
     assert floats([first, second, tape.gradient(second, x)]) == [32.0, 48.0, 48.0]
 
 
-def test_a_tape_asked_inside_its_block_is_spent_and_records_no_more():
+def test_gradient_inside_the_block_ends_the_recording():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -57,7 +57,7 @@ def test_a_tape_asked_inside_its_block_is_spent_and_records_no_more():
         tape.gradient(z, x)
 
 
-def test_other_tapes_record_the_gradient_taken_inside_a_block():
+def test_an_outer_tape_records_gradient_calls_of_an_inner_tape():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
@@ -67,7 +67,7 @@ def test_other_tapes_record_the_gradient_taken_inside_a_block():
     assert floats([gradient, outer.gradient(gradient, x)]) == [12.0, 12.0]
 
 
-# Stopping, resetting, entering again
+# Stopping, resetting, re-entering
 
 
 def test_stop_recording():
@@ -81,7 +81,7 @@ def test_stop_recording():
     assert float(tape.gradient(z, x)) == 4.0
 
 
-def test_only_the_tape_that_stops_stops():
+def test_stop_recording_affects_only_its_own_tape():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as outer, tf.GradientTape() as inner, inner.stop_recording():
@@ -91,7 +91,7 @@ def test_only_the_tape_that_stops_stops():
     assert inner.gradient(y, x) is None
 
 
-def test_recording_goes_on_after_an_exception_while_stopped():
+def test_recording_resumes_after_an_exception_in_stop_recording():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -102,7 +102,7 @@ def test_recording_goes_on_after_an_exception_while_stopped():
     assert float(tape.gradient(y, x)) == 4.0
 
 
-def test_a_tape_may_stop_again_and_be_reset_after_it_stopped():
+def test_stop_recording_can_be_repeated_and_followed_by_reset():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -115,7 +115,7 @@ def test_a_tape_may_stop_again_and_be_reset_after_it_stopped():
     assert float(tape.gradient(y, x)) == 4.0
 
 
-def test_gradients_may_be_taken_while_stopped():
+def test_a_persistent_tape_can_compute_gradients_while_stopped():
     x = tf.Variable(2.0)
 
     with tf.GradientTape(persistent=True) as tape:
@@ -127,7 +127,7 @@ def test_gradients_may_be_taken_while_stopped():
     assert floats([gradient, tape.gradient(z, x), tape.gradient(gradient, x)]) == [12.0, 12.0, None]
 
 
-def test_gradients_taken_while_stopped_spend_the_tape():
+def test_a_non_persistent_tape_can_be_used_once_while_stopped():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
@@ -141,7 +141,7 @@ def test_gradients_taken_while_stopped_spend_the_tape():
         tape.gradient(y, x)
 
 
-def test_a_tape_that_does_not_record_cannot_stop_or_be_reset():
+def test_stop_recording_and_reset_require_an_active_tape():
     tape = tf.GradientTape()
 
     with pytest.raises(RuntimeError, match="not recording"), tape.stop_recording():
@@ -154,7 +154,7 @@ def test_a_tape_that_does_not_record_cannot_stop_or_be_reset():
         pass
 
 
-def test_reset_forgets_what_was_recorded_and_watched():
+def test_reset_clears_recorded_operations_and_watched_sources():
     x, y = tf.Variable(2.0), tf.constant(3.0)
 
     with tf.GradientTape() as tape:
@@ -167,14 +167,14 @@ def test_reset_forgets_what_was_recorded_and_watched():
     assert tape.watched_variables() == (x,)
 
 
-def test_an_active_tape_cannot_be_entered():
+def test_an_active_tape_cannot_be_entered_again():
     tape = tf.GradientTape()
 
     with tape, pytest.raises(ValueError, match="Tape is still recording"), tape:
         pass
 
 
-def test_a_tape_that_is_entered_again_goes_on():
+def test_recording_resumes_when_a_tape_is_entered_again():
     x = tf.constant(2.0)
     tape = tf.GradientTape()
 
@@ -188,7 +188,7 @@ def test_a_tape_that_is_entered_again_goes_on():
     assert float(tape.gradient(z, x)) == 32.0
 
 
-def test_a_spent_tape_that_is_entered_again_starts_anew():
+def test_a_used_tape_can_be_entered_again():
     x = tf.Variable(2.0)
     tape = tf.GradientTape()
 
@@ -201,7 +201,7 @@ def test_a_spent_tape_that_is_entered_again_starts_anew():
     assert float(tape.gradient(y, x)) == 12.0
 
 
-def test_exceptions_pass_and_the_tape_stays_usable():
+def test_a_tape_is_usable_after_an_exception_in_its_block():
     x = tf.Variable(2.0)
 
     with pytest.raises(ZeroDivisionError), tf.GradientTape() as tape:
@@ -226,7 +226,7 @@ def test_a_failed_operation_is_not_recorded():
 
 
 @pytest.mark.parametrize("order", range(1, 7))
-def test_any_order_of_derivative(order):
+def test_higher_order_derivatives(order):
     x = tf.constant(2.0, tf.float64)
     expected = [6 * 2.0**5, 30 * 2.0**4, 120 * 2.0**3, 360 * 2.0**2, 720 * 2.0, 720.0]
 
@@ -241,7 +241,7 @@ def test_any_order_of_derivative(order):
     np.testing.assert_allclose(derivative(order).numpy(), expected[order - 1], rtol=1e-12)
 
 
-def test_the_fourth_derivative_by_one_persistent_tape():
+def test_fourth_derivative_with_one_persistent_tape():
     x = tf.Variable(2.0)
 
     with tf.GradientTape(persistent=True) as tape:
@@ -264,7 +264,7 @@ def test_mixed_second_derivatives():
     assert floats(outer.gradient(dy, [x, y])) == [108.0, 72.0]
 
 
-def test_tapes_that_are_not_nested():
+def test_overlapping_tapes_that_are_not_nested():
     x = tf.Variable(2.0)
     first, second = tf.GradientTape(), tf.GradientTape()
 
@@ -280,7 +280,7 @@ def test_tapes_that_are_not_nested():
     assert floats(second.gradient(c, [a, x])) == [None, 16.0]
 
 
-def test_tapes_that_see_the_same_work_are_independent():
+def test_tapes_that_record_the_same_operations_are_independent():
     x, y = tf.constant(2.0), tf.constant(3.0)
 
     with tf.GradientTape() as one, tf.GradientTape() as two:
@@ -292,7 +292,7 @@ def test_tapes_that_see_the_same_work_are_independent():
     assert floats(two.gradient(z, [x, y])) == [None, 2.0]
 
 
-def test_the_inner_tape_may_outlive_the_outer():
+def test_gradient_of_the_inner_tape_after_the_outer_tape_ended():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
@@ -306,8 +306,8 @@ def test_the_inner_tape_may_outlive_the_outer():
 # Threads
 
 
-def in_thread(f):
-    """What `f` returns in another thread."""
+def run_in_thread(f):
+    """Returns the result of `f`, called in another thread."""
     results = []
     worker = threading.Thread(target=lambda: results.append(f()))
     worker.start()
@@ -315,17 +315,17 @@ def in_thread(f):
     return results[0]
 
 
-def test_a_tape_hears_its_own_thread_only():
+def test_a_tape_records_only_its_own_thread():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
-        y = in_thread(lambda: x * x)
+        y = run_in_thread(lambda: x * x)
         z = x * x
 
     assert tape.gradient([y, z], x).numpy() == 4.0
 
 
-def test_threads_have_tapes_of_their_own():
+def test_concurrent_threads_use_separate_tapes():
     x = tf.Variable(2.0)
     barrier = threading.Barrier(4)
     results = {}
@@ -348,21 +348,21 @@ def test_threads_have_tapes_of_their_own():
     assert results == {2: {4.0}, 3: {12.0}, 4: {32.0}, 5: {80.0}}
 
 
-def test_another_thread_may_ask_for_the_gradient():
+def test_gradient_can_be_called_in_another_thread():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
         y = x * x
 
-    assert float(in_thread(lambda: tape.gradient(y, x))) == 4.0
+    assert float(run_in_thread(lambda: tape.gradient(y, x))) == 4.0
 
 
-def test_another_thread_may_ask_while_the_tape_records():
+def test_gradient_in_another_thread_ends_the_recording():
     x = tf.Variable(2.0)
 
     with tf.GradientTape() as tape:
         y = x * x
-        gradient = in_thread(lambda: tape.gradient(y, x))
+        gradient = run_in_thread(lambda: tape.gradient(y, x))
         z = y * x
 
     assert float(gradient) == 4.0
@@ -370,14 +370,14 @@ def test_another_thread_may_ask_while_the_tape_records():
         tape.gradient(z, x)
 
 
-def test_a_tape_opened_while_another_is_stopped_goes_on_after_it():
+def test_a_tape_entered_while_another_is_stopped_keeps_recording():
     x = tf.Variable(3.0)
     outer, inner = tf.GradientTape(), tf.GradientTape()
     with outer:
-        pause = outer.stop_recording()
-        pause.__enter__()
+        stopped = outer.stop_recording()
+        stopped.__enter__()
         inner.__enter__()
-        pause.__exit__(None, None, None)
+        stopped.__exit__(None, None, None)
         y = x * x
         inner.__exit__(None, None, None)
 

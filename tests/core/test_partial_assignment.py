@@ -1,4 +1,4 @@
-"""Assigning to parts of a variable: slices, rows, positions."""
+"""Tests updates of parts of a variable: slice assignment and scatter methods."""
 
 import pickle
 
@@ -8,7 +8,7 @@ import pytest
 import retrograde as tf
 from retrograde.values import errors
 
-# Assigning to slices
+# Slice assignment
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from retrograde.values import errors
         (tf.constant(0), tf.constant(5.0), [5.0, 2.0, 3.0]),
     ],
 )
-def test_slices_can_be_assigned_to(key, value, expected):
+def test_slice_assignment(key, value, expected):
     v = tf.Variable([1.0, 2.0, 3.0])
     before = v.value()
 
@@ -36,7 +36,7 @@ def test_slices_can_be_assigned_to(key, value, expected):
 
 
 @pytest.mark.parametrize("key", [..., (), None, (None, ...)])
-def test_a_variable_without_axes_can_be_assigned_to_by_a_slice(key):
+def test_slice_assignment_to_a_scalar_variable(key):
     v = tf.Variable(1.0)
     before = v.value()
 
@@ -46,7 +46,7 @@ def test_a_variable_without_axes_can_be_assigned_to_by_a_slice(key):
     assert float(before) == 1.0
 
 
-def test_columns_can_be_assigned_to():
+def test_slice_assignment_to_columns():
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
 
     v[:, 0].assign([8.0, 9.0])
@@ -55,7 +55,7 @@ def test_columns_can_be_assigned_to():
     assert v.numpy().tolist() == [[8.0, 6.0], [9.0, 7.0]]
 
 
-def test_a_slice_is_a_tensor_that_assignments_do_not_change():
+def test_assigning_to_a_slice_does_not_change_the_slice():
     v = tf.Variable([1.0, 2.0, 3.0])
     part = v[1:]
 
@@ -68,7 +68,7 @@ def test_a_slice_is_a_tensor_that_assignments_do_not_change():
     assert pickle.loads(pickle.dumps(part)).numpy().tolist() == [2.0, 3.0]
 
 
-def test_slices_are_on_the_tape():
+def test_slices_are_differentiable():
     v = tf.Variable([1.0, 2.0, 3.0])
 
     with tf.GradientTape() as tape:
@@ -77,7 +77,7 @@ def test_slices_are_on_the_tape():
     assert tape.gradient(y, v).numpy().tolist() == [2.0, 4.0, 2.0]
 
 
-def test_slices_refuse_what_does_not_fit():
+def test_invalid_slice_assignments_raise():
     v = tf.Variable([1.0, 2.0, 3.0])
 
     with pytest.raises(errors.InvalidArgumentError, match="cannot broadcast"):
@@ -92,7 +92,7 @@ def test_slices_refuse_what_does_not_fit():
     assert v.numpy().tolist() == [1.0, 2.0, 3.0]
 
 
-# Scattering
+# Scatter methods
 
 
 def slices(values, indices):
@@ -111,7 +111,7 @@ SCATTERS = [
 
 
 @pytest.mark.parametrize(("method", "expected"), SCATTERS, ids=[name for name, _ in SCATTERS])
-def test_scatters_with_repeated_rows(method, expected):
+def test_scatter_with_repeated_indices(method, expected):
     v = tf.Variable([1.0, 2.0, 3.0])
     before = v.value()
 
@@ -121,7 +121,7 @@ def test_scatters_with_repeated_rows(method, expected):
     assert before.numpy().tolist() == [1.0, 2.0, 3.0]
 
 
-def test_scatters_of_whole_rows():
+def test_scatter_rows():
     v = tf.Variable(tf.zeros([3, 2]))
 
     v.scatter_add(slices([[1.0, 2.0], [3.0, 4.0]], [2, 0]))
@@ -165,7 +165,7 @@ def test_batch_scatter_update():
         ("scatter_nd_min", [1.0, 2.0, 3.0]),
     ],
 )
-def test_scatters_by_position(method, expected):
+def test_scatter_nd_with_repeated_indices(method, expected):
     v = tf.Variable([1.0, 2.0, 3.0])
 
     assert getattr(v, method)([[0], [0], [2]], [1.0, 10.0, 100.0]) is v
@@ -173,7 +173,7 @@ def test_scatters_by_position(method, expected):
     assert v.numpy().tolist() == expected
 
 
-def test_scatters_by_position_reach_elements_and_rows():
+def test_scatter_nd_of_elements_and_rows():
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
 
     v.scatter_nd_add([[0, 1], [1, 0]], [1.0, 10.0])
@@ -183,7 +183,7 @@ def test_scatters_by_position_reach_elements_and_rows():
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("update", "error", "message"),
     [
         (lambda v: v.scatter_add(slices([[1.0, 1.0]], [2])), errors.InvalidArgumentError, "= 2 is"),
         (lambda v: v.scatter_add(slices([[1.0, 1.0]], [-1])), errors.InvalidArgumentError, "= -1"),
@@ -214,18 +214,18 @@ def test_scatters_by_position_reach_elements_and_rows():
         (lambda v: v.scatter_nd_add([[0, 0, 0]], [1.0]), errors.InvalidArgumentError, "point into"),
     ],
 )
-def test_failed_scatters_leave_the_variable_as_it_was(change, error, message):
+def test_a_failed_scatter_does_not_change_the_variable(update, error, message):
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
 
     with pytest.raises(error, match=message):
-        change(v)
+        update(v)
 
     assert v.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert v.assign_add([[1.0, 1.0], [1.0, 1.0]]).numpy().tolist() == [[2.0, 3.0], [4.0, 5.0]]
 
 
 @pytest.mark.parametrize("dtype", [tf.int32, tf.float32])
-def test_nothing_is_scatter_divided_by_zero(dtype):
+def test_scatter_div_by_zero_raises(dtype):
     v = tf.Variable([1, 2, 3], dtype=dtype)
 
     with pytest.raises(errors.InvalidArgumentError, match="contain 0"):
@@ -235,7 +235,7 @@ def test_nothing_is_scatter_divided_by_zero(dtype):
 
 
 @pytest.mark.parametrize("method", ["scatter_min", "scatter_max"])
-def test_complex_numbers_are_neither_raised_nor_lowered(method):
+def test_scatter_min_and_max_of_complex_numbers_raise(method):
     v = tf.Variable([1j, 2j])
     message = rf"^{method}: expected a real dtype\. Received: complex128\.$"
 
@@ -245,6 +245,6 @@ def test_complex_numbers_are_neither_raised_nor_lowered(method):
     assert v.numpy().tolist() == [1j, 2j]
 
 
-def test_a_scalar_variable_has_no_rows():
+def test_scatter_to_a_scalar_variable_raises():
     with pytest.raises(errors.InvalidArgumentError, match="is a scalar, so it has no rows"):
         tf.Variable(1.0).scatter_add(slices([2.0], [0]))
