@@ -36,7 +36,7 @@ MESSAGES = [
     (
         lambda: tf.image.resize(IMAGE, [1, 1], "cubic"),
         ValueError,
-        "resize: method 'cubic' is not known. Expected one of bilinear, nearest, bicubic, "
+        "resize: method 'cubic' is not supported. Expected one of bilinear, nearest, bicubic, "
         "area, lanczos3, lanczos5, gaussian, mitchellcubic.",
     ),
     (
@@ -267,7 +267,7 @@ MESSAGES = [
         lambda: tf.image.crop_and_resize(IMAGE, BOXES, [0, 0], [2, 2]),
         tf.errors.InvalidArgumentError,
         "crop_and_resize: `image` has shape (2, 3, 1). Expected four axes (batch, height, "
-        "width, channels), with pixels.",
+        "width, channels) with at least one pixel.",
     ),
     (
         lambda: tf.image.crop_and_resize(IMAGE[None], BOXES[0], [0, 0], [2, 2]),
@@ -292,7 +292,7 @@ MESSAGES = [
     (
         lambda: tf.image.crop_and_resize(IMAGE[None], BOXES, [0, 0], [2, 2], "cubic"),
         tf.errors.InvalidArgumentError,
-        "crop_and_resize: method 'cubic' is not known. Expected 'bilinear' or 'nearest'.",
+        "crop_and_resize: method 'cubic' is not supported. Expected 'bilinear' or 'nearest'.",
     ),
     (
         lambda: tf.image.extract_glimpse(IMAGE, [2, 2], [[0.0, 0.0]]),
@@ -312,7 +312,7 @@ MESSAGES = [
     (
         lambda: tf.image.extract_glimpse(IMAGE[None], [2, 2], [[0.0, 0.0]], noise="pink"),
         tf.errors.InvalidArgumentError,
-        "extract_glimpse: noise 'pink' is not known. Expected 'uniform', 'gaussian' or 'zero'.",
+        "extract_glimpse: noise 'pink' is not supported. Expected 'uniform', 'gaussian' or 'zero'.",
     ),
     (
         lambda: tf.image.non_max_suppression(BOXES[0], SCORES, 2),

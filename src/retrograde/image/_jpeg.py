@@ -73,7 +73,7 @@ class _Component:
 
     def __init__(self, number: int, sampling: int, table: int) -> None:
         self.number = number
-        self.across, self.down = sampling >> 4, sampling & 15
+        self.across, self.down = sampling >> 4, sampling & 15  # horizontal, vertical factor
         self.table = table
 
     def set_size(self, width: int, height: int, max_across: int, max_down: int) -> None:
@@ -117,33 +117,33 @@ class _File:
         return len(numbers) == 3 and untransformed and not self.jfif
 
     def _read(self, kind: int, start: int, end: int) -> None:
-        part = self.data[start:end]
+        payload = self.data[start:end]
         if kind in _FRAMES:
-            self._frame(part, _FRAMES[kind])
+            self._frame(payload, _FRAMES[kind])
         elif kind == _QUANTIZATION:
-            self._quantization(part)
+            self._quantization(payload)
         elif kind == _HUFFMAN:
-            self._huffman(part)
+            self._huffman(payload)
         elif kind == _RESTART:
-            (self.interval,) = struct.unpack(">H", part[:2])
+            (self.interval,) = struct.unpack(">H", payload[:2])
         elif kind == _JFIF:
-            self.jfif = self.jfif or part.startswith(b"JFIF\0")
-        elif kind == _ADOBE and part.startswith(b"Adobe"):
-            self.adobe = part[11]
+            self.jfif = self.jfif or payload.startswith(b"JFIF\0")
+        elif kind == _ADOBE and payload.startswith(b"Adobe"):
+            self.adobe = payload[11]
         elif kind == _SCAN:
-            self._scan(part, end)
+            self._scan(payload, end)
         elif 0xC0 <= kind <= 0xCF and kind not in _NOT_FRAMES:
             raise DecodeError(f"its compression (marker {kind:#x}) is not supported")
 
-    def _frame(self, part: bytes, progressive: bool) -> None:
-        bits, self.height, self.width, count = struct.unpack_from(">BHHB", part)
+    def _frame(self, payload: bytes, progressive: bool) -> None:
+        bits, self.height, self.width, count = struct.unpack_from(">BHHB", payload)
         if bits != 8 or not self.height or not self.width or self.components:
             raise DecodeError("the header is not valid")
         if count not in (1, 3, 4):
             raise DecodeError(f"it has {count} channels, not 1, 3 or 4")
         self.progressive = progressive
         for i in range(count):
-            self.components.append(_Component(*part[6 + 3 * i : 9 + 3 * i]))
+            self.components.append(_Component(*payload[6 + 3 * i : 9 + 3 * i]))
         self.max_across = max(c.across for c in self.components)
         self.max_down = max(c.down for c in self.components)
         for c in self.components:
@@ -157,38 +157,38 @@ class _File:
         for c in self.components:
             c.allocate()
 
-    def _quantization(self, part: bytes) -> None:
-        while part:
-            deep, number = part[0] >> 4, part[0] & 15
-            size = 64 * (1 + deep)
-            steps = np.frombuffer(part[1 : 1 + size], ">u2" if deep else np.uint8)
+    def _quantization(self, payload: bytes) -> None:
+        while payload:
+            is_16_bit, number = payload[0] >> 4, payload[0] & 15
+            size = 64 * (1 + is_16_bit)
+            steps = np.frombuffer(payload[1 : 1 + size], ">u2" if is_16_bit else np.uint8)
             self.steps[number] = np.zeros(64, np.int32)
             self.steps[number][ZIGZAG] = steps
-            part = part[1 + size :]
+            payload = payload[1 + size :]
 
-    def _huffman(self, part: bytes) -> None:
-        while part:
-            counts = part[1:17]
+    def _huffman(self, payload: bytes) -> None:
+        while payload:
+            counts = payload[1:17]
             total = sum(counts)
-            self.codes[part[0]] = counts, part[17 : 17 + total]
-            part = part[17 + total :]
+            self.codes[payload[0]] = counts, payload[17 : 17 + total]
+            payload = payload[17 + total :]
 
     def _table(self, number: int) -> list[int] | None:
         """Returns the Huffman table with this number, if it is defined."""
         return _table(*self.codes[number]) if number in self.codes else None
 
-    def _scan(self, part: bytes, start: int) -> None:
+    def _scan(self, payload: bytes, start: int) -> None:
         self.scans += 1
         if self.scans > _MAX_SCANS:
             raise DecodeError(f"it has more than {_MAX_SCANS} scans")
-        count = part[0]
+        count = payload[0]
         known = {component.number: component for component in self.components}
         slots = []
         for i in range(count):
-            number, tables = part[1 + 2 * i], part[2 + 2 * i]
+            number, tables = payload[1 + 2 * i], payload[2 + 2 * i]
             dc, ac = self._table(tables >> 4), self._table(16 | tables & 15)
             slots.append((known[number], dc, ac))
-        first, last, approximation = part[1 + 2 * count : 4 + 2 * count]
+        first, last, approximation = payload[1 + 2 * count : 4 + 2 * count]
         units = self._units([slot[0] for slot in slots])
         scan = Scan(
             [(component.coefficients, dc, ac) for component, dc, ac in slots],
@@ -214,7 +214,7 @@ class _File:
             (c,) = components
             rows, columns = -(-c.height // 8), -(-c.width // 8)
             return [[(0, 64 * (i * c.columns + j))] for i in range(rows) for j in range(columns)]
-        within = [
+        blocks_in_unit = [
             (k, c, i, j)
             for k, c in enumerate(components)
             for i in range(c.down)
@@ -225,7 +225,7 @@ class _File:
         return [
             [
                 (k, 64 * ((row * c.down + i) * c.columns + column * c.across + j))
-                for k, c, i, j in within
+                for k, c, i, j in blocks_in_unit
             ]
             for row, column in parts
         ]

@@ -56,7 +56,7 @@ def crop_and_resize(
     _check_crops(x._spec.shape, box_tensor._spec.shape, image_ids._array, size)
     if method not in ("bilinear", "nearest"):
         raise invalid(
-            f"crop_and_resize: method {shown(method)} is not known. Expected 'bilinear' or "
+            f"crop_and_resize: method {shown(method)} is not supported. Expected 'bilinear' or "
             "'nearest'."
         )
     outside = as_float(extrapolation_value, "crop_and_resize: extrapolation_value")
@@ -74,7 +74,7 @@ def _check_crops(image: tuple, boxes: tuple, image_ids: Any, size: np.ndarray) -
     if len(image) != 4 or 0 in image[1:3]:
         raise invalid(
             f"{op_name}: `image` has shape {image}. Expected four axes (batch, height, width, "
-            "channels), with pixels."
+            "channels) with at least one pixel."
         )
     if len(boxes) != 2 or boxes[1] != 4:
         raise invalid(f"{op_name}: `boxes` has shape {boxes}. Expected (number of boxes, 4).")
@@ -237,7 +237,7 @@ def _check_glimpses(image: tuple, size: np.ndarray, offsets: tuple, noise: str) 
         )
     if noise not in ("uniform", "gaussian", "zero"):
         raise invalid(
-            f"{op_name}: noise {shown(noise)} is not known. Expected 'uniform', 'gaussian' or "
+            f"{op_name}: noise {shown(noise)} is not supported. Expected 'uniform', 'gaussian' or "
             "'zero'."
         )
 

@@ -44,11 +44,11 @@ def non_max_suppression(
     array([1, 2], dtype=int32)
     """
     op_name = "non_max_suppression"
-    box_array, values = _boxes_and_scores(boxes, scores, op_name)
+    box_array, score_array = _boxes_and_scores(boxes, scores, op_name)
     max_boxes, max_overlap, min_score = _limits(
         max_output_size, iou_threshold, score_threshold, op_name
     )
-    return Tensor(_greedy(values, _iou_with(box_array), max_boxes, max_overlap, min_score))
+    return Tensor(_greedy(score_array, _iou_with(box_array), max_boxes, max_overlap, min_score))
 
 
 @host_function(dynamic_shapes=True)
@@ -67,7 +67,7 @@ def non_max_suppression_with_scores(
     are multiplied by `exp(-overlap ** 2 / (2 * soft_nms_sigma))` for each box kept before them.
     """
     op_name = "non_max_suppression_with_scores"
-    box_array, values = _boxes_and_scores(boxes, scores, op_name)
+    box_array, score_array = _boxes_and_scores(boxes, scores, op_name)
     max_boxes, max_overlap, min_score = _limits(
         max_output_size, iou_threshold, score_threshold, op_name
     )
@@ -75,10 +75,10 @@ def non_max_suppression_with_scores(
     if sigma < 0:
         raise invalid(f"{op_name}: soft_nms_sigma must be >= 0. Received: {sigma}.")
     if sigma:
-        chosen, values = _soft(values, _iou_with(box_array), max_boxes, sigma, min_score)
-        return Tensor(chosen), Tensor(values)
-    chosen = _greedy(values, _iou_with(box_array), max_boxes, max_overlap, min_score)
-    return Tensor(chosen), Tensor(values[chosen])
+        kept, score_array = _soft(score_array, _iou_with(box_array), max_boxes, sigma, min_score)
+        return Tensor(kept), Tensor(score_array)
+    kept = _greedy(score_array, _iou_with(box_array), max_boxes, max_overlap, min_score)
+    return Tensor(kept), Tensor(score_array[kept])
 
 
 @host_function(dynamic_shapes=True)
@@ -92,42 +92,42 @@ def non_max_suppression_overlaps(
 ) -> Tensor:
     """Returns the indices of the boxes to keep, given the overlaps of all pairs of boxes."""
     op_name = "non_max_suppression_overlaps"
-    matrix, values = as_tensor_of(overlaps, _FLOAT32), as_tensor_of(scores, _FLOAT32)
-    for x, argument in ((matrix, "overlaps"), (values, "scores")):
+    matrix, score_array = as_tensor_of(overlaps, _FLOAT32), as_tensor_of(scores, _FLOAT32)
+    for x, argument in ((matrix, "overlaps"), (score_array, "scores")):
         check_dtype(x, ("float32",), argument, op_name)
-    matrix, values = np.asarray(matrix), np.asarray(values)
+    matrix, score_array = np.asarray(matrix), np.asarray(score_array)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise invalid(f"{op_name}: `overlaps` has shape {matrix.shape}. Expected a square matrix.")
-    if values.shape != matrix.shape[:1]:
+    if score_array.shape != matrix.shape[:1]:
         raise invalid(
-            f"{op_name}: `scores` has shape {values.shape}. Expected {matrix.shape[:1]}: one for "
-            "each box."
+            f"{op_name}: `scores` has shape {score_array.shape}. Expected {matrix.shape[:1]}: one "
+            "for each box."
         )
     max_boxes = _max_boxes(max_output_size, "max_output_size", op_name)
     max_overlap = _scalar(overlap_threshold, "overlap_threshold", op_name)
     min_score = _scalar(score_threshold, "score_threshold", op_name)
     return Tensor(
-        _greedy(values, lambda i, others: matrix[others, i], max_boxes, max_overlap, min_score)
+        _greedy(score_array, lambda i, others: matrix[others, i], max_boxes, max_overlap, min_score)
     )
 
 
 def _boxes_and_scores(boxes: Any, scores: Any, op_name: str) -> tuple[np.ndarray, np.ndarray]:
     tensors = [tensor for tensor in map(tensor_or_variable, (boxes, scores)) if tensor is not None]
     dtype = tensors[0]._spec.dtype if tensors else _FLOAT32
-    box_array, values = as_tensor_of(boxes, dtype), as_tensor_of(scores, dtype)
+    box_array, score_array = as_tensor_of(boxes, dtype), as_tensor_of(scores, dtype)
     check_dtype(box_array, ("float16", "float32"), "boxes", op_name)
-    check_dtype(values, (box_array.dtype.name,), "scores", op_name)
-    box_array, values = np.asarray(box_array), np.asarray(values)
+    check_dtype(score_array, (box_array.dtype.name,), "scores", op_name)
+    box_array, score_array = np.asarray(box_array), np.asarray(score_array)
     if box_array.ndim != 2 or box_array.shape[1] != 4:
         raise invalid(
             f"{op_name}: `boxes` has shape {box_array.shape}. Expected (number of boxes, 4)."
         )
-    if values.shape != box_array.shape[:1]:
+    if score_array.shape != box_array.shape[:1]:
         raise invalid(
-            f"{op_name}: `scores` has shape {values.shape}. Expected {box_array.shape[:1]}: one "
-            "for each box."
+            f"{op_name}: `scores` has shape {score_array.shape}. Expected {box_array.shape[:1]}: "
+            "one for each box."
         )
-    return box_array, values
+    return box_array, score_array
 
 
 def _limits(
@@ -234,29 +234,29 @@ def non_max_suppression_padded(
     `tile_size` is accepted and ignored.
     """
     op_name = "non_max_suppression_padded"
-    box_array, values = np.asarray(as_tensor(boxes)), np.asarray(as_tensor(scores))
+    box_array, score_array = np.asarray(as_tensor(boxes)), np.asarray(as_tensor(scores))
     if box_array.ndim > 2 and not pad_to_max_output_size:
         raise ValueError(f"{op_name}: pad_to_max_output_size must be True for boxes in batches.")
-    if box_array.ndim < 2 or box_array.shape[-1] != 4 or values.shape != box_array.shape[:-1]:
+    if box_array.ndim < 2 or box_array.shape[-1] != 4 or score_array.shape != box_array.shape[:-1]:
         raise ValueError(
-            f"{op_name}: `boxes` has shape {box_array.shape}, `scores` {values.shape}. Expected "
-            "(..., number of boxes, 4) and (..., number of boxes)."
+            f"{op_name}: `boxes` has shape {box_array.shape}, `scores` {score_array.shape}. "
+            "Expected (..., number of boxes, 4) and (..., number of boxes)."
         )
     max_boxes = _max_boxes(max_output_size, "max_output_size", op_name)
     max_overlap = _scalar(iou_threshold, "iou_threshold", op_name)
     min_score = _scalar(score_threshold, "score_threshold", op_name)
     batch, number = box_array.shape[:-2], box_array.shape[-2]
-    if {box_array.dtype, values.dtype} - dtypes.REAL:
+    if {box_array.dtype, score_array.dtype} - dtypes.REAL:
         raise invalid(
-            f"{op_name}: expected real numbers. Received: {box_array.dtype}, {values.dtype}."
+            f"{op_name}: expected real numbers. Received: {box_array.dtype}, {score_array.dtype}."
         )
     box_array = box_array.reshape(math.prod(batch), number, 4).astype(np.float32)
-    values = values.reshape(math.prod(batch), number).astype(np.float32)
+    score_array = score_array.reshape(math.prod(batch), number).astype(np.float32)
     if not canonicalized_coordinates:
         box_array = _canonicalize(box_array)
     rows = [
         _padded_row(*row, max_boxes, max_overlap, min_score, sorted_input)
-        for row in zip(box_array, values, strict=True)
+        for row in zip(box_array, score_array, strict=True)
     ]
     counts = np.array([len(row) for row in rows], np.int32).reshape(batch)
     if not pad_to_max_output_size:
@@ -333,26 +333,26 @@ def combined_non_max_suppression(
     are clipped to [0, 1].
     """
     op_name = "combined_non_max_suppression"
-    box_array, values = as_tensor_of(boxes, _FLOAT32), as_tensor_of(scores, _FLOAT32)
-    for x, argument in ((box_array, "boxes"), (values, "scores")):
+    box_array, score_array = as_tensor_of(boxes, _FLOAT32), as_tensor_of(scores, _FLOAT32)
+    for x, argument in ((box_array, "boxes"), (score_array, "scores")):
         check_dtype(x, ("float32",), argument, op_name)
-    box_array, values = np.asarray(box_array), np.asarray(values)
-    _check_classes(box_array.shape, values.shape, op_name)
+    box_array, score_array = np.asarray(box_array), np.asarray(score_array)
+    _check_classes(box_array.shape, score_array.shape, op_name)
     per_class = _max_boxes(
         max_output_size_per_class, "max_output_size_per_class", op_name, minimum=1
     )
     total = _max_boxes(max_total_size, "max_total_size", op_name, minimum=1)
     _, max_overlap, min_score = _limits(total, iou_threshold, score_threshold, op_name)
     if pad_per_class:
-        total = min(total, per_class * values.shape[2])
-    shape = (len(values), total)
+        total = min(total, per_class * score_array.shape[2])
+    shape = (len(score_array), total)
     results = (
         np.zeros((*shape, 4), np.float32),
         np.zeros(shape, np.float32),
         np.zeros(shape, np.float32),
     )
-    counts = np.zeros(len(values), np.int32)
-    for i, (image, value) in enumerate(zip(box_array, values, strict=True)):
+    counts = np.zeros(len(score_array), np.int32)
+    for i, (image, value) in enumerate(zip(box_array, score_array, strict=True)):
         found = _all_classes(image, value, per_class, total, max_overlap, min_score)
         counts[i] = len(found[0])
         for result, part in zip(results, found, strict=True):
@@ -385,6 +385,6 @@ def _all_classes(
         box_array = boxes[:, kind if boxes.shape[1] > 1 else 0]
         kept = _greedy(scores[:, kind], _iou_with(box_array), per_class, max_overlap, min_score)
         found.append((box_array[kept], scores[kept, kind], np.full(len(kept), kind, np.float32)))
-    box_array, values, classes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.argsort(-values, kind="stable")[:total]
-    return box_array[order], values[order], classes[order]
+    box_array, score_array, classes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(-score_array, kind="stable")[:total]
+    return box_array[order], score_array[order], classes[order]

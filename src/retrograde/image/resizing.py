@@ -63,7 +63,8 @@ def resize(
     height, width = _new_size(size, x._spec.shape[-3:-1], preserve_aspect_ratio)
     if method not in METHODS:
         raise ValueError(
-            f"resize: method {shown(method)} is not known. Expected one of {', '.join(METHODS)}."
+            f"resize: method {shown(method)} is not supported. Expected one of "
+            f"{', '.join(METHODS)}."
         )
     check_dtype(x, _IMAGE_DTYPES, "images", "resize")
     _check_sizes(x._spec.shape, height, width)
