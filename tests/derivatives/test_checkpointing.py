@@ -1,4 +1,4 @@
-"""A tape with a limit of memory: the same gradients, to the bit, from less."""
+"""A tape with a memory limit computes bit-for-bit identical gradients with less memory."""
 
 import gc
 import tracemalloc
@@ -74,8 +74,8 @@ def gradients(program, **options):
     return [tf.convert_to_tensor(g).numpy() for g in found], tape
 
 
-def least(program):
-    """The smallest limit that can be met, in steps of a kilobyte."""
+def smallest_limit(program):
+    """Returns the smallest limit that can be met, in steps of a kilobyte."""
     for limit in range(KB, 1 << 20, KB):
         try:
             return gradients(program, memory_limit=limit)[1]._ledger.limit
@@ -85,10 +85,10 @@ def least(program):
 
 
 @pytest.mark.parametrize("make", [dense, convolutional, branching])
-def test_gradients_are_the_same_to_the_bit(make):
+def test_gradients_are_bit_for_bit_identical(make):
     program = make()
     expected, _ = gradients(program)
-    lowest = least(program)
+    lowest = smallest_limit(program)
 
     for limit in (lowest, 2 * lowest, "1GB"):
         actual, tape = gradients(program, memory_limit=limit)
@@ -100,9 +100,9 @@ def test_gradients_are_the_same_to_the_bit(make):
 
 
 @pytest.mark.parametrize("make", [dense, convolutional, branching])
-def test_what_is_held_stays_under_the_limit_all_the_time(make, monkeypatch):
+def test_memory_stays_under_the_limit_all_the_time(make, monkeypatch):
     program = make()
-    limit = least(program)
+    limit = smallest_limit(program)
     seen = []
 
     class Watched(checkpointing.LimitedEntries):
@@ -122,10 +122,10 @@ def test_what_is_held_stays_under_the_limit_all_the_time(make, monkeypatch):
 
     assert max(seen) <= limit
     assert seen[-1] == 0
-    assert not (tape._ledger._steps or tape._ledger._makers or tape._ledger._given)
+    assert not (tape._ledger._steps or tape._ledger._producers or tape._ledger._given)
 
 
-def test_the_allocator_agrees():
+def test_measured_memory_stays_under_the_limit():
     weights, x = arrays(*[(64, 64)] * 10), tf.constant(np.ones((256, 64), np.float32))
 
     def held(**options):
@@ -149,7 +149,7 @@ def test_the_allocator_agrees():
     assert held(memory_limit=4 * layer) < 4 * layer + 40_000
 
 
-def test_values_that_were_dropped_are_freed():
+def test_dropped_values_are_freed():
     (w,) = arrays((100, 100))
     with tf.GradientTape(memory_limit=3 * 40_000) as tape:
         h = w
@@ -167,7 +167,7 @@ def test_values_that_were_dropped_are_freed():
     assert [ref() for ref in seen] == [None] * 6
 
 
-def test_what_is_random_is_drawn_once_and_state_is_updated_once():
+def test_random_numbers_are_drawn_once_and_state_is_updated_once():
     (w,) = arrays((50, 50))
     count = tf.Variable(0.0, trainable=False)
 
@@ -188,7 +188,7 @@ def test_what_is_random_is_drawn_once_and_state_is_updated_once():
     assert limited[1:] == unlimited[1:]
 
 
-def test_variables_are_read_as_they_were():
+def test_rematerialization_uses_the_old_values_of_variables():
     w, v = arrays((40, 40), (40, 40))
 
     def run(**options):
@@ -209,7 +209,7 @@ def test_variables_are_read_as_they_were():
         np.testing.assert_array_equal(a, b)
 
 
-def test_functions_with_a_gradient_of_their_own_take_part():
+def test_functions_with_a_custom_gradient():
     @tf.custom_gradient
     def cube(x):
         return x**3, lambda g: g * 3.0 * x**2
@@ -226,7 +226,7 @@ def test_functions_with_a_gradient_of_their_own_take_part():
     assert tape._ledger.dropped > 0
 
 
-OTHERS = [
+DERIVATIVES = [
     lambda tape, y, x: tape.gradient(y, x),
     lambda tape, y, x: tape.jacobian(y, x),
     lambda tape, y, x: tape.jvp(y, x, tf.ones_like(x)),
@@ -234,7 +234,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("derive", OTHERS)
+@pytest.mark.parametrize("derive", DERIVATIVES)
 @pytest.mark.parametrize("persistent", [False, True])
 def test_other_derivatives_work_under_a_limit(derive, persistent):
     x = tf.Variable(rng.standard_normal((5, 3)))
@@ -265,7 +265,7 @@ def test_second_derivatives_work_under_a_limit(name):
     np.testing.assert_allclose(limited, run()[0], rtol=1e-14)
 
 
-def test_an_outer_tape_sees_through():
+def test_an_outer_tape_differentiates_through():
     x = tf.Variable(rng.standard_normal(20))
 
     def run(**options):
@@ -280,7 +280,7 @@ def test_an_outer_tape_sees_through():
     np.testing.assert_array_equal(limited, run()[0])
 
 
-# The limit
+# The `memory_limit` argument
 
 
 @pytest.mark.parametrize(
@@ -294,39 +294,39 @@ def test_an_outer_tape_sees_through():
         (np.int64(7), 7),
     ],
 )
-def test_limits_in_words(limit, expected):
+def test_limits_with_units(limit, expected):
     assert bytes_from(limit) == expected
 
 
 @pytest.mark.parametrize("limit", ["much", "2 apples", "-1", True, None, "1.2.3GB"])
-def test_limits_that_are_none(limit):
+def test_invalid_limits(limit):
     if limit is None:
         assert tf.GradientTape(memory_limit=None)._ledger is None
         return
     assert_raises(
         lambda: tf.GradientTape(memory_limit=limit),
         ValueError,
-        "GradientTape: expected a number of bytes for `memory_limit`, or words like '2GB' or "
+        "GradientTape: expected a number of bytes for `memory_limit`, or a string like '2GB' or "
         f"'500MiB'. Received: {limit!r}.",
     )
 
 
-def test_a_limit_that_cannot_be_met_names_the_largest_holders():
+def test_a_limit_that_cannot_be_met_names_the_largest_arrays():
     (w,) = arrays((10, 10))
-    given = tf.constant(rng.standard_normal((10, 10)).astype(np.float32))
+    constant = tf.constant(rng.standard_normal((10, 10)).astype(np.float32))
     with tf.GradientTape(memory_limit=300), pytest.raises(Exhausted) as caught:
-        tf.exp(w) * given
+        tf.exp(w) * constant
     first, second = str(caught.value).splitlines()
 
     assert first == (
         "GradientTape: the memory_limit of 300 bytes cannot be met. The tape holds 400 bytes that "
-        "cannot be computed again. The largest are:"
+        "cannot be rematerialized. The largest arrays are:"
     )
-    assert second.startswith("  400 bytes: float32[10, 10], given from outside, at ")
+    assert second.startswith("  400 bytes: float32[10, 10], an input, at ")
     assert "test_checkpointing.py:" in second
 
 
-def test_lines_and_a_limit_do_not_go_together():
+def test_lines_and_a_limit_cannot_be_combined():
     assert_raises(
         lambda: tf.GradientTape(lines=True, memory_limit="1GB"),
         ValueError,
@@ -335,7 +335,7 @@ def test_lines_and_a_limit_do_not_go_together():
     )
 
 
-def test_a_tape_that_is_used_again_begins_anew():
+def test_a_tape_that_is_entered_again_starts_over():
     (w,) = arrays((30, 30))
     tape = tf.GradientTape(memory_limit=2 * 3600)
     found = []

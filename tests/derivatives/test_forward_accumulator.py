@@ -1,4 +1,4 @@
-"""ForwardAccumulator: tangents that go along, alone, nested, and with tapes."""
+"""ForwardAccumulator, alone, nested, and with tapes."""
 
 import gc
 import logging
@@ -15,13 +15,13 @@ Accumulator = tf.autodiff.ForwardAccumulator
 
 
 @pytest.fixture(autouse=True)
-def _nobody_stays_on_the_stack():
+def _no_recorder_stays_active():
     yield
     assert thread.recorders == []
 
 
 def f(x):
-    """Reads y in its rules, broadcasts, reduces, gathers, and has several outputs."""
+    """Combines rules that read y, broadcasts, reductions, a gather and a split."""
     a, b = tf.split(tf.exp(tf.gather(x, [0, 2, 1, 0])) * x[1], 2)
     return tf.reduce_prod(tf.concat([tf.tanh(a), b * b], 0)) + tf.reduce_max(x) * x
 
@@ -44,16 +44,16 @@ def gradient(f, x, weights=None):
     return tape.gradient(y, x, weights)
 
 
-def test_a_tangent_is_a_difference_in_the_limit():
+def test_a_tangent_agrees_with_finite_differences():
     step = 1e-6
-    ahead, behind = (f(tf.constant(X + h * T)).numpy() for h in (step, -step))
+    plus, minus = (f(tf.constant(X + h * T)).numpy() for h in (step, -step))
 
     np.testing.assert_allclose(
-        jvp(f, tf.constant(X), T), (ahead - behind) / (2 * step), rtol=1e-8, atol=1e-9
+        jvp(f, tf.constant(X), T), (plus - minus) / (2 * step), rtol=1e-8, atol=1e-9
     )
 
 
-def test_forward_over_reverse_is_reverse_over_forward_is_reverse_over_reverse():
+def test_forward_over_reverse_agrees_with_reverse_over_forward_and_reverse_over_reverse():
     def scalar(x):
         return tf.reduce_sum(f(x) ** 2)
 
@@ -80,7 +80,7 @@ def test_accumulators_nest_to_any_order():
     np.testing.assert_allclose(third(x), by_tapes(x), rtol=1e-11)
 
 
-def test_the_inner_one_hears_nothing_of_the_outer_ones_work():
+def test_an_inner_accumulator_does_not_record_the_outer_one():
     x = tf.constant(2.0)
     with Accumulator(x, 1.0) as outer, Accumulator(x, 1.0) as inner:
         y = x**3
@@ -89,7 +89,7 @@ def test_the_inner_one_hears_nothing_of_the_outer_ones_work():
     assert float(outer.jvp(inner.jvp(y))) == 12.0
 
 
-def test_a_tape_inside_hears_nothing_of_the_work_either():
+def test_an_inner_tape_does_not_record_the_accumulator():
     x = tf.constant(2.0)
     with Accumulator(x, 1.0) as forward, tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
@@ -99,7 +99,7 @@ def test_a_tape_inside_hears_nothing_of_the_work_either():
     assert len(tape._entries) == 1
 
 
-def test_primals_and_tangents_are_structures_of_one_shape():
+def test_primals_and_tangents_can_be_structures():
     primals = {"a": tf.constant(2.0), "b": (tf.Variable([5.0, 6.0]),)}
     with Accumulator(primals, {"a": 1.0, "b": (np.array([10.0, 20.0], "float32"),)}) as forward:
         y = primals["a"] * primals["b"][0]
@@ -111,7 +111,7 @@ def test_primals_and_tangents_are_structures_of_one_shape():
     assert result[1]["v"].numpy().tolist() == [10.0, 20.0]
 
 
-def test_tangents_of_a_primal_that_is_named_twice_add_up():
+def test_tangents_of_a_repeated_primal_are_summed():
     x = tf.constant(3.0)
     with Accumulator([x, x], [1.0, 10.0]) as forward:
         y = x * 2.0
@@ -119,7 +119,7 @@ def test_tangents_of_a_primal_that_is_named_twice_add_up():
     assert float(forward.jvp(y)) == 22.0
 
 
-def test_what_does_not_move_gives_none_or_zeros():
+def test_unconnected_tensors_give_none_or_zeros():
     x, other = tf.constant([1.0, 2.0]), tf.constant([3.0])
     with Accumulator(x, tf.ones([2])) as forward:
         y, z = other * 2.0, tf.argmax(x)
@@ -129,7 +129,7 @@ def test_what_does_not_move_gives_none_or_zeros():
     assert zeros.numpy().tolist() == [0.0]
 
 
-def test_a_variable_moves_even_after_an_assignment():
+def test_the_tangent_of_a_variable_survives_an_assignment():
     v = tf.Variable([1.0, 2.0])
     with Accumulator(v, tf.constant([1.0, 0.0])) as forward:
         v.assign(v * 3.0)
@@ -138,7 +138,7 @@ def test_a_variable_moves_even_after_an_assignment():
     assert forward.jvp(y).numpy().tolist() == [6.0, 0.0]
 
 
-def test_custom_gradients_are_used_forwards_too():
+def test_custom_gradients_are_used_in_forward_mode():
     @tf.custom_gradient
     def f(x):
         return x * x, lambda upstream: upstream * 7.0
@@ -146,12 +146,12 @@ def test_custom_gradients_are_used_forwards_too():
     assert float(jvp(f, tf.constant(2.0), np.float32(3.0))) == 21.0
 
 
-def test_recomputed_functions_move_along():
+def test_recompute_grad_in_forward_mode():
     x = tf.constant(X)
     np.testing.assert_allclose(jvp(tf.recompute_grad(tf.sin), x, T), np.cos(X) * T, rtol=1e-12)
 
 
-def test_complex_tangents_are_those_of_the_function():
+def test_complex_tangents():
     z, t = tf.constant([1 + 2j, 0.5 - 1j]), np.array([1j, 2 - 1j])
 
     np.testing.assert_allclose(jvp(lambda z: z * z, z, t), 2 * z.numpy() * t, rtol=1e-12)
@@ -160,7 +160,7 @@ def test_complex_tangents_are_those_of_the_function():
     )
 
 
-def test_it_can_be_entered_again_and_goes_on():
+def test_an_accumulator_can_be_entered_again():
     x = tf.constant(3.0)
     with Accumulator(x, 1.0) as forward:
         y = x * x
@@ -172,7 +172,7 @@ def test_it_can_be_entered_again_and_goes_on():
     assert float(forward.jvp(z)) == 12.0
 
 
-def test_what_is_dropped_is_forgotten():
+def test_tangents_of_freed_tensors_are_freed():
     x = tf.constant(X)
     with Accumulator(x, tf.constant(T)) as forward:
         y = x
@@ -184,7 +184,7 @@ def test_what_is_dropped_is_forgotten():
     assert forward.jvp(y) is not None
 
 
-def test_other_threads_are_not_heard():
+def test_other_threads_are_not_recorded():
     x = tf.constant(2.0)
     found = []
     with Accumulator(x, 1.0) as forward:
@@ -195,7 +195,7 @@ def test_other_threads_are_not_heard():
     assert forward.jvp(found[0]) is None
 
 
-def test_integers_do_not_move(caplog):
+def test_integers_have_no_tangents(caplog):
     with caplog.at_level(logging.WARNING, "retrograde"):
         x = tf.constant([1, 2])
         with Accumulator(x, tf.constant([1, 1])) as forward:
@@ -207,7 +207,7 @@ def test_integers_do_not_move(caplog):
     ]
 
 
-def test_errors_say_what_was_expected():
+def test_error_messages():
     x = tf.constant([1.0, 2.0])
     forward = Accumulator(x, x)
 
@@ -235,7 +235,7 @@ def test_errors_say_what_was_expected():
     assert_raises(
         lambda: forward.jvp(3.0),
         TypeError,
-        "jvp() takes tensors and variables. Received: 3.0 of type 'float'.",
+        "jvp() expects tensors or variables. Received: 3.0 of type 'float'.",
     )
     assert_raises(
         lambda: Accumulator([1.0], [1.0, 2.0]),
@@ -243,11 +243,11 @@ def test_errors_say_what_was_expected():
         "The primals and tangents don't have the same nested structure.\n"
         "  primals: [1.0]\n"
         "  tangents: [1.0, 2.0]\n"
-        "Expected one tangent for each primal; of lists and arrays, tf.constant makes one.",
+        "Expected one tangent for each primal. Use tf.constant for lists and arrays.",
     )
 
 
-def test_a_failing_block_leaves_the_stack_as_it_was():
+def test_a_failing_block_removes_the_recorder():
     x = tf.constant(1.0)
     with pytest.raises(KeyError), Accumulator(x, 1.0):
         raise KeyError

@@ -1,4 +1,4 @@
-"""What the tape offers beyond TensorFlow: hessian, hvp, jvp, laplacian, derivatives."""
+"""Tape methods that TensorFlow does not have: hessian, hvp, jvp, laplacian, derivatives."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def network(x):
     return tf.tanh(x @ W1) @ W2
 
 
-def taped(f, *sources, persistent=False):
+def record(f, *sources, persistent=False):
     with tf.GradientTape(persistent=persistent) as tape:
         tape.watch(sources)
         y = f(*sources)
@@ -24,7 +24,7 @@ def taped(f, *sources, persistent=False):
 
 
 def gradient(f, x, *others):
-    tape, y = taped(f, x, *others)
+    tape, y = record(f, x, *others)
     return tape.gradient(y, x, unconnected_gradients="zero")
 
 
@@ -37,15 +37,15 @@ def loss(x):
 
 def test_a_hessian_is_the_jacobian_of_the_gradient():
     x = tf.constant(POINTS)
-    tape, y = taped(loss, x)
-    outer, g = taped(lambda x: gradient(loss, x), x)
+    tape, y = record(loss, x)
+    outer, g = record(lambda x: gradient(loss, x), x)
 
     np.testing.assert_allclose(tape.hessian(y, x), outer.jacobian(g, x), rtol=1e-11, atol=1e-13)
 
 
-def test_a_hessian_by_several_sources_has_a_block_for_each_pair():
+def test_a_hessian_of_several_sources_has_a_block_for_each_pair():
     x, y, unused = tf.Variable([1.0, 2.0]), tf.Variable(3.0), tf.Variable([5.0])
-    tape, z = taped(lambda x, y, _: x[0] ** 2 * x[1] * y, x, y, unused)
+    tape, z = record(lambda x, y, _: x[0] ** 2 * x[1] * y, x, y, unused)
 
     h = tape.hessian(z, {"x": x, "y": y, "unused": unused})
 
@@ -58,14 +58,14 @@ def test_a_hessian_by_several_sources_has_a_block_for_each_pair():
 
 def test_the_hessian_of_a_linear_function_is_zero():
     x = tf.Variable([1.0, 2.0])
-    tape, y = taped(lambda x: tf.reduce_sum(x * 3.0), x)
+    tape, y = record(lambda x: tf.reduce_sum(x * 3.0), x)
 
     assert tape.hessian(y, x).numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
 def test_hvp_is_the_hessian_times_a_vector():
     x, v = tf.constant(POINTS), RNG.uniform(-1, 1, POINTS.shape)
-    tape, y = taped(loss, x, persistent=True)
+    tape, y = record(loss, x, persistent=True)
     hessian = tape.hessian(y, x).numpy()
 
     product = tape.hvp(y, x, tf.constant(v))
@@ -73,29 +73,29 @@ def test_hvp_is_the_hessian_times_a_vector():
     np.testing.assert_allclose(product, np.einsum("ijkl,kl->ij", hessian, v), rtol=1e-11)
 
 
-def test_hvp_takes_structures_and_gives_zeros_where_nothing_flows():
+def test_hvp_accepts_structures_and_returns_zeros_for_unconnected_sources():
     a, b, c = tf.Variable(2.0), tf.Variable(3.0), tf.Variable(4.0)
-    tape, y = taped(lambda a, b, _: a * a * b, a, b, c)
+    tape, y = record(lambda a, b, _: a * a * b, a, b, c)
 
     products = tape.hvp(y, [a, b, c], [tf.constant(1.0), tf.constant(10.0), tf.constant(1.0)])
 
     assert [float(p) for p in products] == [6.0 + 40.0, 4.0, 0.0]
 
 
-def test_third_derivatives_by_a_tape_around_a_hessian():
+def test_a_tape_around_a_hessian_computes_third_derivatives():
     x = tf.constant(1.5, tf.float64)
     with tf.GradientTape() as outer:
         outer.watch(x)
-        tape, y = taped(lambda x: x**5, x)
+        tape, y = record(lambda x: x**5, x)
         second = tape.hessian(y, x)
 
     assert float(second) == 20 * 1.5**3
     assert float(outer.gradient(second, x)) == 60 * 1.5**2
 
 
-def test_a_persistent_tape_can_be_asked_for_all_of_them():
+def test_a_persistent_tape_computes_several_derivatives():
     x = tf.Variable([1.0, 2.0])
-    tape, y = taped(lambda x: tf.reduce_sum(x**3), x, persistent=True)
+    tape, y = record(lambda x: tf.reduce_sum(x**3), x, persistent=True)
     count = len(tape._entries)
 
     assert tape.hessian(y, x).numpy().tolist() == [[6.0, 0.0], [0.0, 12.0]]
@@ -104,9 +104,9 @@ def test_a_persistent_tape_can_be_asked_for_all_of_them():
     assert len(tape._entries) == count
 
 
-def test_a_tape_that_is_not_persistent_is_spent():
+def test_a_non_persistent_tape_can_be_used_once():
     x = tf.Variable([1.0, 2.0])
-    tape, y = taped(lambda x: tf.reduce_sum(x**3), x)
+    tape, y = record(lambda x: tf.reduce_sum(x**3), x)
     tape.hessian(y, x)
 
     with pytest.raises(RuntimeError, match="can only be used to compute one set of gradients"):
@@ -116,40 +116,40 @@ def test_a_tape_that_is_not_persistent_is_spent():
 # jvp
 
 
-def test_jvp_is_what_an_accumulator_gives():
+def test_jvp_agrees_with_a_forward_accumulator():
     x, t = tf.constant(POINTS), tf.constant(RNG.uniform(-1, 1, POINTS.shape))
-    tape, y = taped(network, x)
+    tape, y = record(network, x)
     with tf.autodiff.ForwardAccumulator(x, t) as forward:
         z = network(x)
 
     np.testing.assert_allclose(tape.jvp(y, x, t), forward.jvp(z), rtol=1e-12)
 
 
-def test_jvp_takes_structures_of_sources_and_targets():
+def test_jvp_accepts_structures_of_sources_and_targets():
     a, b = tf.Variable(2.0), tf.Variable([3.0, 4.0])
     with tf.GradientTape() as tape:
         y = {"p": a * b, "q": tf.constant(1.0), "n": tf.argmax(b)}
 
-    moved = tape.jvp(y, [a, b], [tf.constant(1.0), tf.constant([10.0, 0.0])])
+    tangents = tape.jvp(y, [a, b], [tf.constant(1.0), tf.constant([10.0, 0.0])])
 
-    assert moved["p"].numpy().tolist() == [3.0 + 20.0, 4.0]
-    assert moved["q"] is None
-    assert moved["n"] is None
+    assert tangents["p"].numpy().tolist() == [3.0 + 20.0, 4.0]
+    assert tangents["q"] is None
+    assert tangents["n"] is None
 
 
 # laplacian
 
 
-def test_a_laplacian_is_the_trace_of_each_points_hessian():
+def test_a_laplacian_is_the_trace_of_the_hessian_at_each_point():
     x = tf.constant(POINTS)
     expected = []
     for point in POINTS:
         p = tf.constant(point)
-        tape, y = taped(lambda p: network(p[None])[0, 0], p)
+        tape, y = record(lambda p: network(p[None])[0, 0], p)
         hessian = tape.hessian(y, p).numpy()
         expected.append(np.trace(hessian))
 
-    tape, u = taped(network, x)
+    tape, u = record(network, x)
 
     actual = tape.laplacian(u, x)
 
@@ -159,7 +159,7 @@ def test_a_laplacian_is_the_trace_of_each_points_hessian():
 
 def test_a_laplacian_of_one_value_sums_over_all_coordinates():
     x = tf.constant([1.0, 2.0, 3.0])
-    tape, y = taped(lambda x: tf.reduce_sum(x**3), x)
+    tape, y = record(lambda x: tf.reduce_sum(x**3), x)
 
     assert float(tape.laplacian(y, x)) == 36.0
 
@@ -167,7 +167,7 @@ def test_a_laplacian_of_one_value_sums_over_all_coordinates():
 def test_a_laplacian_can_be_differentiated():
     x = tf.constant(POINTS)
     with tf.GradientTape() as outer:
-        tape, u = taped(network, x)
+        tape, u = record(network, x)
         total = tf.reduce_sum(tape.laplacian(u, x) ** 2)
     g = outer.gradient(total, W1).numpy()
 
@@ -175,10 +175,10 @@ def test_a_laplacian_can_be_differentiated():
     for index in ((0, 0), (1, 3)):
         values = []
         for h in (step, -step):
-            moved = before.copy()
-            moved[index] += h
-            W1.assign(moved)
-            tape, u = taped(network, x)
+            shifted = before.copy()
+            shifted[index] += h
+            W1.assign(shifted)
+            tape, u = record(network, x)
             values.append(float(tf.reduce_sum(tape.laplacian(u, x) ** 2)))
         W1.assign(before)
         np.testing.assert_allclose(g[index], (values[0] - values[1]) / (2 * step), rtol=1e-6)
@@ -187,20 +187,20 @@ def test_a_laplacian_can_be_differentiated():
 # derivatives
 
 
-def test_partial_derivatives_are_those_of_nested_tapes_to_fourth_order():
+def test_partial_derivatives_agree_with_nested_tapes_to_fourth_order():
     t, x = (tf.constant(POINTS[:, i : i + 1]) for i in range(2))
 
     def u(t, x):
         return tf.sin(t * 2.0) * tf.exp(x * x) + network(tf.concat([t, x], 1))
 
-    def by(which, f):
+    def differentiate(which, f):
         return lambda t, x: gradient(
             (lambda s: f(s, x)) if which == "t" else (lambda s: f(t, s)), t if which == "t" else x
         )
 
     orders = {"t": t, "x": x, "xx": x, "tx": (t, x), "xxx": x, "ttx": (t, t, x), "xxxx": x,
               "ttxx": (t, t, x, x)}  # fmt: skip
-    tape, y = taped(u, t, x)
+    tape, y = record(u, t, x)
 
     actual = tape.derivatives(y, orders)
 
@@ -208,13 +208,13 @@ def test_partial_derivatives_are_those_of_nested_tapes_to_fourth_order():
     for name, value in actual.items():
         f = u
         for letter in name:
-            f = by(letter, f)
+            f = differentiate(letter, f)
         np.testing.assert_allclose(value, f(t, x), rtol=1e-9, atol=1e-11, err_msg=name)
 
 
 def test_derivatives_that_vanish_are_zeros():
     x = tf.constant([[1.0], [2.0]])
-    tape, y = taped(lambda x: x * 3.0, x)
+    tape, y = record(lambda x: x * 3.0, x)
 
     d = tape.derivatives(y, {"x": x, "xx": x, "xxx": x})
 
@@ -222,11 +222,11 @@ def test_derivatives_that_vanish_are_zeros():
     assert d["xx"].numpy().tolist() == d["xxx"].numpy().tolist() == [[0.0], [0.0]]
 
 
-def test_derivatives_can_be_differentiated_by_the_weights():
+def test_derivatives_can_be_differentiated_with_respect_to_weights():
     x = tf.constant(POINTS[:, :1])
     w = tf.Variable(0.7, dtype=tf.float64)
     with tf.GradientTape() as outer:
-        tape, u = taped(lambda x: tf.sin(w * x), x)
+        tape, u = record(lambda x: tf.sin(w * x), x)
         residual = tf.reduce_sum(tape.derivatives(u, {"xx": x})["xx"])
     expected = np.sum(-2 * 0.7 * np.sin(0.7 * x) - 0.7**2 * np.cos(0.7 * x) * x.numpy())
 
@@ -262,15 +262,15 @@ SERIES = {
 
 
 @pytest.mark.parametrize("name", SERIES)
-def test_taylor_mode_gives_what_nested_tapes_do(name, monkeypatch):
+def test_taylor_mode_agrees_with_nested_tapes(name, monkeypatch):
     x, f = tf.constant(POINTS[:, :1]), SERIES[name]
-    refused = []
-    monkeypatch.setattr(taylor, "nested", lambda *a: refused.append(a[2]) or [])
-    tape, y = taped(f, x)
+    fallbacks = []
+    monkeypatch.setattr(taylor, "nested_gradients", lambda *a: fallbacks.append(a[2]) or [])
+    tape, y = record(f, x)
 
     found = tape.derivatives(y, {"x" * k: x for k in range(1, 5)})
 
-    assert refused == [[]], "the series was not used"
+    assert fallbacks == [[]], "the series was not used"
     for k in range(1, 5):
         expected = by_nested_gradients(f, x, k)
         np.testing.assert_allclose(found["x" * k], expected, rtol=1e-8, atol=1e-10, err_msg=str(k))
@@ -279,9 +279,9 @@ def test_taylor_mode_gives_what_nested_tapes_do(name, monkeypatch):
 @pytest.mark.parametrize(
     "f", [lambda x: tf.math.erf(x), lambda x: tf.nn.softplus(x) * x, lambda x: tf.atan(x)]
 )
-def test_functions_without_a_series_go_by_nested_tapes(f):
+def test_functions_without_a_series_use_nested_gradients(f):
     x = tf.constant(POINTS[:, :1])
-    tape, y = taped(f, x)
+    tape, y = record(f, x)
 
     found = tape.derivatives(y, {"xxx": x})["xxx"]
 
@@ -289,13 +289,13 @@ def test_functions_without_a_series_go_by_nested_tapes(f):
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
-def test_high_derivatives_can_be_differentiated_by_the_weights(order):
+def test_high_derivatives_can_be_differentiated_with_respect_to_weights(order):
     x = tf.constant(POINTS[:, :1])
     found = []
-    for ours in (True, False):
+    for uses_taylor_mode in (True, False):
         with tf.GradientTape() as outer:
-            if ours:
-                tape, y = taped(lambda x: tf.tanh(x @ W1[:1]) @ W2, x)
+            if uses_taylor_mode:
+                tape, y = record(lambda x: tf.tanh(x @ W1[:1]) @ W2, x)
                 d = tape.derivatives(y, {"x" * order: x})["x" * order]
             else:
                 d = by_nested_gradients(lambda x: tf.tanh(x @ W1[:1]) @ W2, x, order)
@@ -309,9 +309,9 @@ def test_high_derivatives_can_be_differentiated_by_the_weights(order):
 # Errors
 
 
-def test_errors_say_what_was_expected():
+def test_error_messages():
     x = tf.ones([2, 3])
-    tape, y = taped(lambda x: x * x, x, persistent=True)
+    tape, y = record(lambda x: x * x, x, persistent=True)
 
     for what in ("hessian", "hvp"):
         arguments = (y, x, x)[: 2 if what == "hessian" else 3]
@@ -330,12 +330,12 @@ def test_errors_say_what_was_expected():
     assert_raises(
         lambda: tape.derivatives(y, {"xx": (x,)}),
         ValueError,
-        "derivatives: 'xx' asks for 2 derivatives. Received: 1 tensors to differentiate by. "
-        "Expected one for each letter, or a single one for all.",
+        "derivatives: 'xx' has 2 letters. Received: 1 tensors. Expected one tensor for each "
+        "letter, or a single one for all.",
     )
     assert_raises(
         lambda: tape.derivatives(y, {"": x}),
         ValueError,
-        "derivatives: '' asks for 0 derivatives. Received: 0 tensors to differentiate by. "
-        "Expected one for each letter, or a single one for all.",
+        "derivatives: '' has 0 letters. Received: 0 tensors. Expected one tensor for each "
+        "letter, or a single one for all.",
     )

@@ -8,8 +8,8 @@ from retrograde.derivatives import jacobian as jacobian_module
 from tests.namespaces.helpers import assert_raises
 
 
-def by_gradients(f, x):
-    """The Jacobian of `f` at `x`, one gradient for each element of the target."""
+def jacobian_by_gradients(f, x):
+    """Computes the Jacobian of `f` at `x` with one gradient for each element of the target."""
     size = int(tf.size(f(x)))
     rows = []
     for i in range(size):
@@ -59,7 +59,7 @@ FUNCTIONS = {
 def test_each_row_is_a_gradient(name):
     f, at = FUNCTIONS[name]
     x = tf.constant(at)
-    expected = by_gradients(f, x)
+    expected = jacobian_by_gradients(f, x)
 
     np.testing.assert_allclose(jacobian(f, x), expected, rtol=1e-12, atol=1e-14)
     by_rows = jacobian(f, x, experimental_use_pfor=False)
@@ -67,49 +67,53 @@ def test_each_row_is_a_gradient(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_little_memory_takes_more_walks_to_the_same(name, monkeypatch):
+def test_a_small_memory_limit_takes_more_passes(name, monkeypatch):
     monkeypatch.setattr(jacobian_module, "_FEW", 1)
     f, at = FUNCTIONS[name]
     x = tf.constant(at)
-    walks = []
-    original = jacobian_module._pull_batch
-    monkeypatch.setattr(jacobian_module, "_pull_batch", lambda *a: walks.append(1) or original(*a))
+    passes = []
+    original = jacobian_module._pull_back_batch
+    monkeypatch.setattr(
+        jacobian_module, "_pull_back_batch", lambda *a: passes.append(1) or original(*a)
+    )
 
     j = jacobian(f, x, memory_limit=1)
 
-    np.testing.assert_allclose(j, by_gradients(f, x), rtol=1e-12, atol=1e-14)
-    assert len(walks) in (0 if f(x).numpy().size == 1 else f(x).numpy().size, at.size)
+    np.testing.assert_allclose(j, jacobian_by_gradients(f, x), rtol=1e-12, atol=1e-14)
+    assert len(passes) in (0 if f(x).numpy().size == 1 else f(x).numpy().size, at.size)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_jacobian_can_be_differentiated(name):
-    """The gradient of a Jacobian is the same whether it was computed at once or row by row."""
+    """Compares the gradients of Jacobians computed in a batch and row by row."""
     f, at = FUNCTIONS[name]
     x = tf.constant(at)
     found = []
-    for at_once in (True, False):
+    for batched in (True, False):
         with tf.GradientTape() as outer:
             outer.watch(x)
-            j = jacobian(f, x, experimental_use_pfor=at_once)
+            j = jacobian(f, x, experimental_use_pfor=batched)
         weights = np.cos(np.arange(j.numpy().size)).reshape(j.shape)
         found.append(outer.gradient(j, x, tf.constant(weights), unconnected_gradients="zero"))
 
     np.testing.assert_allclose(*map(tf.convert_to_tensor, found), rtol=1e-11, atol=1e-13)
 
 
-def test_many_targets_of_few_sources_are_computed_forwards(monkeypatch):
+def test_many_targets_of_few_sources_use_forward_mode(monkeypatch):
     pushed = []
-    original = jacobian_module.push_many
-    monkeypatch.setattr(jacobian_module, "push_many", lambda *a: pushed.append(1) or original(*a))
+    original = jacobian_module.push_forward_batched
+    monkeypatch.setattr(
+        jacobian_module, "push_forward_batched", lambda *a: pushed.append(1) or original(*a)
+    )
     f, at = FUNCTIONS["widening"]
 
     j = jacobian(f, tf.constant(at))
 
     assert pushed == [1]
-    np.testing.assert_array_equal(j, by_gradients(f, tf.constant(at)))
+    np.testing.assert_array_equal(j, jacobian_by_gradients(f, tf.constant(at)))
 
 
-def test_what_is_flat_everywhere_gives_zeros_forwards_and_backwards():
+def test_zero_derivatives_in_forward_and_reverse_mode():
     x = tf.constant([0.5, -1.5])
 
     few = jacobian(lambda x: tf.sign(x), x)
@@ -119,7 +123,7 @@ def test_what_is_flat_everywhere_gives_zeros_forwards_and_backwards():
     assert many.numpy().tolist() == [[0, 0]] * 40
 
 
-def test_sources_may_be_structures_and_variables_of_any_kind():
+def test_sources_can_be_structures_of_tensors_and_variables():
     v, x, unused = tf.Variable([1.0, 2.0]), tf.constant([3.0, 4.0]), tf.Variable(5.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -142,17 +146,17 @@ def test_zeros_for_unconnected_sources_have_the_shape_of_the_jacobian():
     assert not j[1].numpy().any()
 
 
-def test_complex_targets_and_sources_are_those_of_a_loop():
+def test_complex_targets_and_sources_agree_with_a_loop():
     z = tf.constant([1.0 + 2.0j, 0.5 - 1.0j])
 
     j = jacobian(lambda z: z * z * tf.constant([1j, 2.0], tf.complex128), z)
 
-    expected = by_gradients(lambda z: z * z * tf.constant([1j, 2.0], tf.complex128), z)
+    expected = jacobian_by_gradients(lambda z: z * z * tf.constant([1j, 2.0], tf.complex128), z)
     np.testing.assert_allclose(j, expected, rtol=1e-12)
     np.testing.assert_allclose(np.diag(j), np.conj(2 * z.numpy() * [1j, 2.0]), rtol=1e-12)
 
 
-def test_custom_gradients_are_asked_for_all_rows_at_once():
+def test_custom_gradients_are_called_once_for_all_rows():
     calls = []
 
     @tf.custom_gradient
@@ -169,7 +173,7 @@ def test_custom_gradients_are_asked_for_all_rows_at_once():
     assert calls == [(3,)]
 
 
-def test_sources_and_targets_may_be_empty():
+def test_sources_and_targets_can_be_empty():
     x = tf.ones([0, 2])
 
     assert jacobian(lambda x: x * x, x).shape == (0, 2, 0, 2)
@@ -181,7 +185,7 @@ def test_float32_stays_float32_and_integers_have_no_jacobian():
     assert jacobian(lambda x: tf.cast(x, tf.int32), tf.constant([1.0, 2.0])) is None
 
 
-def test_the_hessian_of_a_network_by_nested_tapes():
+def test_the_jacobian_of_a_gradient_is_the_hessian():
     x = tf.constant(VECTOR)
 
     def gradient(x):
@@ -193,10 +197,10 @@ def test_the_hessian_of_a_network_by_nested_tapes():
     hessian = jacobian(gradient, x).numpy()
 
     np.testing.assert_allclose(hessian, hessian.T, rtol=1e-12)
-    np.testing.assert_allclose(hessian, by_gradients(gradient, x), rtol=1e-12)
+    np.testing.assert_allclose(hessian, jacobian_by_gradients(gradient, x), rtol=1e-12)
 
 
-def test_a_tape_gives_one_jacobian_unless_it_is_persistent():
+def test_a_tape_computes_one_jacobian_unless_it_is_persistent():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = x * x
@@ -209,7 +213,7 @@ def test_a_tape_gives_one_jacobian_unless_it_is_persistent():
     assert [tape.jacobian(y, x).numpy().tolist() for _ in range(2)] == [[[2, 0], [0, 4]]] * 2
 
 
-def test_batches_leave_nothing_behind():
+def test_batching_restores_the_namespaces():
     from retrograde.core import namespaces
 
     before = namespaces.foreign
@@ -240,7 +244,7 @@ ROWWISE = {
 @pytest.mark.parametrize("name", ROWWISE)
 def test_a_batch_jacobian_is_the_diagonal_of_the_jacobian(name):
     f, x = ROWWISE[name], tf.constant(MATRIX)
-    whole = by_gradients(f, x)
+    whole = jacobian_by_gradients(f, x)
     axis = len(f(x).shape)
     expected = np.stack([np.take(whole[i], i, axis=axis - 1) for i in range(3)])
 
@@ -249,7 +253,7 @@ def test_a_batch_jacobian_is_the_diagonal_of_the_jacobian(name):
         np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_batch_jacobian_of_what_is_not_connected_is_zero():
+def test_batch_jacobian_of_an_unconnected_source_is_zero():
     x, w = tf.constant([[1.0, 2.0]]), tf.constant([[1.0, 2.0, 3.0]])
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -261,7 +265,7 @@ def test_batch_jacobian_of_what_is_not_connected_is_zero():
 # Errors
 
 
-def test_errors_say_what_was_expected():
+def test_error_messages():
     x = tf.ones([2, 3])
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
@@ -275,13 +279,12 @@ def test_errors_say_what_was_expected():
     assert_raises(
         lambda: tape.batch_jacobian(summed, x),
         ValueError,
-        "batch_jacobian: shape (2,) must have rank at least 2. Its first axis is that of the "
-        "batch.",
+        "batch_jacobian: shape (2,) must have rank at least 2. Its first axis is the batch axis.",
     )
     assert_raises(
         lambda: tape.jacobian([1.0], x),
         TypeError,
-        "jacobian() takes one tensor or variable here. Received: [1.0] of type 'list'.",
+        "jacobian() expects a single tensor or variable here. Received: [1.0] of type 'list'.",
     )
     for method in (tape.jacobian, tape.batch_jacobian):
         assert_raises(
@@ -292,7 +295,7 @@ def test_errors_say_what_was_expected():
 
 
 @pytest.mark.parametrize("what", ["jacobian", "batch_jacobian"])
-def test_row_by_row_takes_a_persistent_tape(what):
+def test_row_by_row_requires_a_persistent_tape(what):
     x = tf.ones([2, 3])
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -308,7 +311,7 @@ def test_row_by_row_takes_a_persistent_tape(what):
 
 
 @pytest.mark.parametrize("pfor", [True, False])
-def test_the_jacobian_of_indexed_slices_is_that_of_the_whole_tensor(pfor):
+def test_the_jacobian_of_indexed_slices_is_that_of_the_dense_tensor(pfor):
     x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], tf.float64)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
@@ -316,16 +319,16 @@ def test_the_jacobian_of_indexed_slices_is_that_of_the_whole_tensor(pfor):
             inner.watch(x)
             energy = tf.reduce_sum((tf.gather(x, [0, 1]) - tf.gather(x, [1, 0])) ** 3)
         forces = -inner.gradient(energy, x)
-        whole = tf.convert_to_tensor(forces)
+        dense = tf.convert_to_tensor(forces)
 
     assert isinstance(forces, tf.IndexedSlices)
-    expected = tape.jacobian(whole, x)
+    expected = tape.jacobian(dense, x)
     assert expected.shape == (3, 2, 3, 2)
     np.testing.assert_allclose(tape.jacobian(forces, x, experimental_use_pfor=pfor), expected)
     assert tape.jacobian(forces, tf.constant(1.0)) is None
 
 
-def test_the_jacobian_of_indexed_slices_takes_the_shape_of_the_whole():
+def test_the_jacobian_of_indexed_slices_requires_dense_shape():
     x = tf.Variable([[1.0, 2.0]])
     with tf.GradientTape() as tape:
         y = tf.IndexedSlices(x * x, [2])

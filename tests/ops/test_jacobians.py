@@ -8,9 +8,9 @@ from retrograde.derivatives import jacobian
 from retrograde.derivatives.jacobian import (
     TapeSnapshot,
     jacobian_by_loop,
-    one_at_a_time,
-    pull_many,
-    push_many,
+    pull_back_batched,
+    push_forward_batched,
+    unit_seeds,
 )
 from retrograde.values import dtypes
 from tests.ops.cases import CASES
@@ -41,7 +41,7 @@ def _is_real_throughout(case):
 @pytest.fixture(autouse=True)
 def _always_in_batches(monkeypatch):
     """Also where a few rows would go one by one, or in one walk whatever memory they take."""
-    monkeypatch.setattr(jacobian, "_ALONE", 0)
+    monkeypatch.setattr(jacobian, "_UNBATCHED", 0)
     monkeypatch.setattr(jacobian, "_FEW", 1)
 
 
@@ -79,8 +79,10 @@ def test_all_rows_at_once_are_those_of_a_loop(case):
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
 
-        assert_rows(pull_many(tape, y, one_at_a_time(y), sources, ENOUGH), expected, y, sources)
-        assert_rows(pull_many(tape, y, one_at_a_time(y), sources, 1), expected, y, sources)
+        assert_rows(
+            pull_back_batched(tape, y, unit_seeds(y), sources, ENOUGH), expected, y, sources
+        )
+        assert_rows(pull_back_batched(tape, y, unit_seeds(y), sources, 1), expected, y, sources)
 
 
 @every_differentiable_case
@@ -91,7 +93,9 @@ def test_rows_are_the_same_while_someone_listens(case):
         expected = jacobian_by_loop(tape, y, sources)
         with tf.GradientTape() as outer:
             outer.watch(sources)
-            actual = pull_many(tape._replace(on_tensors=True), y, one_at_a_time(y), sources, ENOUGH)
+            actual = pull_back_batched(
+                tape._replace(on_tensors=True), y, unit_seeds(y), sources, ENOUGH
+            )
 
         assert_rows(actual, expected, y, sources)
 
@@ -102,8 +106,8 @@ def test_the_way_forward_leads_to_the_same(case):
     tape, targets, sources = recorded(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
-        columns = push_many(
-            tape, y, [one_at_a_time(x) for x in sources], sources, ENOUGH, _silent()
+        columns = push_forward_batched(
+            tape, y, [unit_seeds(x) for x in sources], sources, ENOUGH, _silent()
         )
         rows = [
             None if c is None else _turned(c, x, y) for c, x in zip(columns, sources, strict=True)

@@ -30,29 +30,29 @@ _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 
 
 def bytes_from(limit: Any) -> int:
-    """A number of bytes, given as such or in words like "2GB"."""
+    """Converts a number of bytes, or a string like "2GB", to an integer."""
     match = re.fullmatch(r"\s*(\d+\.?\d*)\s*([A-Za-z]*)\s*", as_text(limit))
     unit = _UNITS.get(match[2].upper()) if match else None
     if unit is None or isinstance(limit, bool) or float(match[1]) * unit >= 2**63:
         raise ValueError(
-            "GradientTape: expected a number of bytes for `memory_limit`, or words like '2GB' or "
-            f"'500MiB'. Received: {shown(limit)}."
+            "GradientTape: expected a number of bytes for `memory_limit`, or a string like "
+            f"'2GB' or '500MiB'. Received: {shown(limit)}."
         )
     return int(float(match[1]) * unit)
 
 
 @dataclass
 class Holding:
-    """An array that is kept: its bytes, the values that live in it, and the calls that keep it."""
+    """An array that is kept: its bytes, the values in its memory, and the calls that keep it."""
 
     nbytes: int
     values: dict[int, Tensor] = field(default_factory=dict)
     calls: set[int] = field(default_factory=set)
-    fixed: bool = False  # given from outside, or among the outputs that a rule reads together
+    fixed: bool = False  # an input from outside, or one of several outputs that a rule reads
 
 
 class Rematerialized(Materializer):
-    """The origin of a value that a tape with a memory limit freed: it is computed again on use.
+    """The materializer of a value that a tape with a memory limit freed: it is recomputed on use.
 
     The array is not kept here: the ledger keeps it while the limit allows.
     """
@@ -64,17 +64,17 @@ class Rematerialized(Materializer):
         self.shape, self.dtype = spec
 
     def materialize(self, tensor: LazyTensor) -> Any:
-        """Computes the array again, unless the ledger has it."""
+        """Rematerializes the array, unless the ledger has it."""
         return self._ledger.value(tensor._id)
 
 
 def is_freed(x: Any) -> bool:
-    """Whether `x` is a tensor whose array a tape with a memory limit freed."""
+    """Returns whether `x` is a tensor whose array a tape with a memory limit freed."""
     return type(x) is LazyTensor and type(x._spec) is Rematerialized
 
 
 class _Details(NamedTuple):
-    """The entry of a step, its work, and how many values from outside there were before it."""
+    """The entry of a step, its work, and the number of values from outside before it."""
 
     entry: int
     work: float
@@ -82,12 +82,12 @@ class _Details(NamedTuple):
 
 
 class Ledger:
-    """Accounts for the arrays of a tape: those that it holds, and those freed to meet the `limit`.
+    """Accounts for the arrays of a tape: those it holds, and those it freed to meet the `limit`.
 
     `held` are the bytes of all arrays that it keeps, without the values of `variables`. `dropped`
     are the bytes that it freed, `recomputed` is the number of calls that ran again, and `seconds`
-    how long they took. Calls are the steps of a program, in which a value has the id of its tensor,
-    or a negative number if it came from outside: a variable has several values with one id.
+    is how long they took. Calls are the steps of a program. A value has the id of its tensor, or a
+    negative number if it came from outside, because all values of a variable have the same id.
     """
 
     def __init__(self, limit: int, variables: Mapping[int, Any]) -> None:
@@ -98,13 +98,13 @@ class Ledger:
         self.places: dict[int, Place] = {}  # by the number of the entry
         self._steps: list[Call] = []
         self._details: list[_Details] = []  # of each step
-        self._makers: dict[int, int] = {}  # places of the steps that make values
+        self._producers: dict[int, int] = {}  # the index of the step that computes a value
         self._given: dict[int, Tensor] = {}  # values from outside
         self._numbers: dict[int, int] = {}  # of values from outside, by the id of the object
         self._holdings: dict[int, Holding] = {}  # by the id of the array that owns the memory
         self._live: dict[int, Tensor] = {}
         self._sizes: dict[int, int] = {}  # bytes of values that were dropped
-        self._again: dict[int, Any] = {}  # computed again, and kept while there is room
+        self._rematerialized: dict[int, Any] = {}  # kept while there is room
 
     # While the tape records
 
@@ -113,9 +113,9 @@ class Ledger:
         y, *inputs = values
         outputs = y if isinstance(y, tuple) else (y,)
         self._details.append(_Details(number, _work(plan.name, inputs, outputs), len(self._given)))
-        sources = tuple([x._id if x._id in self._makers else self._number(x) for x in inputs])
+        sources = tuple([x._id if x._id in self._producers else self._number(x) for x in inputs])
         made = tuple([t._id for t in outputs])
-        self._makers.update(dict.fromkeys(made, len(self._steps)))
+        self._producers.update(dict.fromkeys(made, len(self._steps)))
         self._steps.append(Call(plan.primitive, sources, attrs, made))
         given = [self._given[n] for n in sources if n < 0]
         for value in (*plan.save(values), *given):
@@ -123,12 +123,12 @@ class Ledger:
                 for part in value:
                     self._keep(part, number, fixed=True)
             elif isinstance(value, Tensor) and value._id not in self._variables:
-                self._keep(value, number, fixed=value._id not in self._makers)
+                self._keep(value, number, fixed=value._id not in self._producers)
 
     def _number(self, x: Tensor) -> int:
         """Returns the number of a value from outside."""
         number = self._numbers.setdefault(id(x), -1 - len(self._given))
-        self._given[number] = x  # keeps it alive, so that its id stays its own
+        self._given[number] = x  # keeps it alive, so that its id is not reused
         return number
 
     def _keep(self, tensor: Tensor, number: int, fixed: bool) -> None:
@@ -143,9 +143,9 @@ class Ledger:
         self._live[tensor._id] = tensor
 
     def shrink(self, entries: list[tuple]) -> None:
-        """Lets go of what is cheapest to compute again, for its size, until the limit is met."""
+        """Frees the arrays that are cheapest to rematerialize per byte, until the limit is met."""
         while self.held > self.limit:
-            work = self._work_again()
+            work = self._rematerialization_work()
             candidates = [
                 (sum(work[key] for key in holding.values) / max(holding.nbytes, 1), owner)
                 for owner, holding in self._holdings.items()
@@ -155,8 +155,8 @@ class Ledger:
                 raise ResourceExhaustedError(None, None, self._complaint())
             self._drop(self._holdings.pop(min(candidates)[1]), entries)
 
-    def _work_again(self) -> dict[int, float]:
-        """Returns how much work it would be to compute each value from those that are held."""
+    def _rematerialization_work(self) -> dict[int, float]:
+        """Returns the work of computing each value from the values that are held."""
         work: dict[int, float] = {}
         for step, details in zip(self._steps, self._details, strict=True):
             before = [n for n in step.inputs if n >= 0 and n not in self._live]
@@ -165,13 +165,13 @@ class Ledger:
         return work
 
     def _drop(self, holding: Holding, entries: list[tuple]) -> None:
-        stand_ins = {
+        replacements = {
             key: LazyTensor(Rematerialized(self, Spec.of(tensor)), tensor._id)
             for key, tensor in holding.values.items()
         }
         for number in holding.calls:
             plan, ids, out, saved, attrs = entries[number]
-            saved = tuple([stand_ins.get(getattr(x, "_id", None), x) for x in saved])
+            saved = tuple([replacements.get(getattr(x, "_id", None), x) for x in saved])
             entries[number] = (plan, ids, out, saved, attrs)
         for key, tensor in holding.values.items():
             self._sizes[key] = tensor._array.nbytes
@@ -183,52 +183,52 @@ class Ledger:
         lines = []
         for holding in sorted(self._holdings.values(), key=lambda h: -h.nbytes)[:5]:
             key, tensor = next(iter(holding.values.items()))
-            place = self._makers.get(key)
-            made_by = "" if place is None else self._steps[place].primitive.name
-            who = f"made by {made_by}" if made_by else "given from outside"
+            step = self._producers.get(key)
+            producer = "" if step is None else self._steps[step].primitive.name
+            origin = f"computed by {producer}" if producer else "an input"
             place = self.places.get(min(holding.calls))
             at = "" if place is None else f", at {place}"
             shape = list(tensor._spec.shape)
-            lines.append(f"  {holding.nbytes} bytes: {tensor.dtype.name}{shape}, {who}{at}")
+            lines.append(f"  {holding.nbytes} bytes: {tensor.dtype.name}{shape}, {origin}{at}")
         return (
             f"GradientTape: the memory_limit of {self.limit} bytes cannot be met. The tape holds "
-            f"{self.held} bytes that cannot be computed again. The largest are:\n"
+            f"{self.held} bytes that cannot be rematerialized. The largest arrays are:\n"
             + "\n".join(lines)
         )
 
     # In the backward pass
 
     def value(self, key: int) -> Any:
-        """Returns the array of a value, computed again if it was freed."""
-        known = ChainMap(self._live, self._again)
+        """Returns the array of a value, rematerialized if it was freed."""
+        known = ChainMap(self._live, self._rematerialized)
         if key in known:
             return self._found(key)
         start = time.perf_counter()
-        known = ChainMap(self._live, self._again, self._given)
-        calls = needed(self._steps, {key}, known, end=self._makers[key] + 1)
-        chosen = self._chosen(calls)
+        known = ChainMap(self._live, self._rematerialized, self._given)
+        calls = needed(self._steps, {key}, known, end=self._producers[key] + 1)
+        chosen = self._values_to_keep(calls)
         given = {n: self._found(n) for call in calls for n in call.inputs if n in known}
         # The backward pass may run in the quiet context of the thread already.
         found = quiet_context().run(evaluate, calls, given, {key, *chosen})
         for n in chosen:
-            self._again[n] = found[n]
+            self._rematerialized[n] = found[n]
             self.held += owner_of(found[n]).nbytes
         self.recomputed += len(calls)
         self.seconds += time.perf_counter() - start
         return found[key]
 
-    def _chosen(self, calls: list[Call]) -> list[int]:
-        """Chooses which of the values that are computed again to keep for other entries.
+    def _values_to_keep(self, calls: list[Call]) -> list[int]:
+        """Chooses which rematerialized values to keep for other entries.
 
-        The backward pass reads those that were freed, the last of them first. If there is no room
-        for all, every second, third or further one is kept, to start from.
+        The backward pass reads freed values in reverse order. If there is no room for all of them,
+        every second, third or n-th value is kept, to recompute the others from.
         """
-        again = [n for call in calls for n in call.outputs if n in self._sizes]
-        room, total = self.limit - self.held, sum(self._sizes[n] for n in again)
+        candidates = [n for call in calls for n in call.outputs if n in self._sizes]
+        room, total = self.limit - self.held, sum(self._sizes[n] for n in candidates)
         if room <= 0:
             return []
         chosen = []
-        for n in again[:: -max(1, -(-total // room))]:
+        for n in candidates[:: -max(1, -(-total // room))]:
             if self._sizes[n] <= room:
                 chosen.append(n)
                 room -= self._sizes[n]
@@ -236,21 +236,23 @@ class Ledger:
 
     def _found(self, n: int) -> Any:
         """Returns the array of a value that is held or came from outside."""
-        if n in self._again:
-            return self._again[n]
+        if n in self._rematerialized:
+            return self._rematerialized[n]
         return (self._live[n] if n in self._live else self._given[n])._array
 
-    def leave(self, number: int) -> None:
-        """Frees what no entry before `number` reads."""
-        for n in [n for n in self._again if self._details[self._makers[n]].entry >= number]:
-            self.held -= owner_of(self._again.pop(n)).nbytes
+    def free_rematerialized(self, number: int) -> None:
+        """Frees rematerialized values that no entry before `number` reads."""
+        for n in [
+            n for n in self._rematerialized if self._details[self._producers[n]].entry >= number
+        ]:
+            self.held -= owner_of(self._rematerialized.pop(n)).nbytes
 
-    def leave_for_good(self, number: int) -> None:
-        """Does the same, and frees what the tape kept for entry `number`, which is gone now."""
-        self.leave(number)
+    def free_entry(self, number: int) -> None:
+        """Does the same, and frees what the tape kept for entry `number`, which was removed."""
+        self.free_rematerialized(number)
         while self._details and self._details[-1].entry >= number:
             for n in self._steps.pop().outputs:
-                del self._makers[n]
+                del self._producers[n]
             given = self._details.pop().given
             while len(self._given) > given:
                 _, x = self._given.popitem()
@@ -263,7 +265,7 @@ class Ledger:
 
 
 class LimitedEntries(list):
-    """The entries of a tape with a limit. Taken from the end, they come with all their values."""
+    """The entries of a tape with a memory limit. `pop` rematerializes the values of an entry."""
 
     __slots__ = ("_copied", "ledger")
 
@@ -278,13 +280,13 @@ class LimitedEntries(list):
         return {first_output(self[i][2]): p for i, p in self.ledger.places.items() if i < len(self)}
 
     def copy(self) -> LimitedEntries:
-        """The same entries, for a walk that leaves the tape as it is."""
+        """Returns the same entries, for a backward pass that does not change the tape."""
         copied = LimitedEntries(self.ledger, copied=True)
         copied.extend(self)
         return copied
 
     def limit_last(self, values: tuple, place: Place | None) -> None:
-        """Enters the last entry, whose inputs and outputs are `values`, into the ledger."""
+        """Adds the last entry, whose outputs and inputs are `values`, to the ledger."""
         number = len(self) - 1
         plan, _, _, _, attrs = self[number]
         if plan.primitive is None:
@@ -296,18 +298,18 @@ class LimitedEntries(list):
             self.ledger.shrink(self)
 
     def pop(self) -> tuple:
-        """The last entry, with values that were dropped computed again."""
+        """Removes and returns the last entry, with its freed values rematerialized."""
         plan, ids, out, saved, attrs = super().pop()
         saved = tuple([Tensor(x._array, x._id) if is_freed(x) else x for x in saved])
         if self._copied:
-            self.ledger.leave(len(self))
+            self.ledger.free_rematerialized(len(self))
         else:
-            self.ledger.leave_for_good(len(self))
+            self.ledger.free_entry(len(self))
         return plan, ids, out, saved, attrs
 
 
 def owner_of(array: Any) -> Any:
-    """The array that owns the memory: what a view is a part of."""
+    """Returns the array that owns the memory of `array`, which may be a view."""
     while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -317,7 +319,7 @@ _PRODUCTS = frozenset(("matmul", "convolve", "convolve_transposed", "convolve_fi
 
 
 def _work(name: str, inputs: list, outputs: tuple) -> float:
-    """A rough number of operations: one for each element, and for products one for each term."""
+    """Estimates the number of operations: one per element, or per term of a product."""
     sizes = [x._spec.size for x in (*inputs, *outputs)]
     if name in _PRODUCTS:
         return float(np.prod([max(size, 1) for size in sizes], dtype=float) ** 0.5)

@@ -1,4 +1,4 @@
-"""ForwardAccumulator: derivatives that go along with the computation."""
+"""ForwardAccumulator: forward-mode derivatives during the computation."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from retrograde.values.conversion import as_array, check_dtype, source_of, tenso
 
 
 class ForwardAccumulator(Recorder):
-    """Follows a direction through the operations of a `with` block: Jacobian-vector products.
+    """Computes Jacobian-vector products in forward mode, for the operations of a `with` block.
 
-    `primals` are tensors or variables, or a structure of them, and `tangents` says how each of them
-    moves. Afterwards, and inside the block too, `jvp(y)` is how `y` moves along. One pass costs
-    about as much as the computation itself, however many outputs there are.
+    `primals` are tensors or variables, or a structure of them, and `tangents` are their tangents.
+    `jvp(y)`, inside the block or afterwards, returns the tangent of `y`. One pass costs about as
+    much as the computation itself, however many outputs there are.
 
-    Accumulators and tapes nest. Around a tape, an accumulator gives products with the Hessian:
+    Accumulators and tapes nest. An accumulator around a tape computes Hessian-vector products:
 
     >>> x = tf.constant([1.0, 2.0])
     >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 0.0])) as forward:
@@ -46,16 +46,16 @@ class ForwardAccumulator(Recorder):
         self._recording = False
         self._tangents: dict[int, Tensor] = {}
         self._references: dict[int, weakref.ref] = {}
-        of_primals, of_tangents = nest.flatten(primals), nest.flatten(tangents)
-        alike = nest.is_nested(primals) == nest.is_nested(tangents)
-        if not alike or len(of_primals) != len(of_tangents):
+        flat_primals, flat_tangents = nest.flatten(primals), nest.flatten(tangents)
+        same_nesting = nest.is_nested(primals) == nest.is_nested(tangents)
+        if not same_nesting or len(flat_primals) != len(flat_tangents):
             raise ValueError(
                 "The primals and tangents don't have the same nested structure.\n"
                 f"  primals: {as_text(primals)}\n"
                 f"  tangents: {as_text(tangents)}\n"
-                "Expected one tangent for each primal; of lists and arrays, tf.constant makes one."
+                "Expected one tangent for each primal. Use tf.constant for lists and arrays."
             )
-        for primal, tangent in zip(of_primals, of_tangents, strict=True):
+        for primal, tangent in zip(flat_primals, flat_tangents, strict=True):
             self._watch(primal, tangent)
 
     def _watch(self, primal: Any, tangent: Any) -> None:
@@ -69,8 +69,9 @@ class ForwardAccumulator(Recorder):
         if spec.dtype not in dtypes.INEXACT:
             warn_non_float("primal", held.dtype)
             return
-        given = tensor_or_variable(tangent)
-        t = Tensor(as_array(tangent, spec.dtype)) if given is None else given._read()
+        held_tangent = tensor_or_variable(tangent)
+        is_tensor = held_tangent is not None
+        t = held_tangent._read() if is_tensor else Tensor(as_array(tangent, spec.dtype))
         check_dtype(t._spec, spec.dtype)
         if t._spec.shape != spec.shape:
             raise ValueError(
@@ -97,9 +98,9 @@ class ForwardAccumulator(Recorder):
         primals: Any,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
-        """How `primals`, a tensor or a structure of them, move along.
+        """Returns the tangents of `primals`, a tensor or a structure of tensors.
 
-        What does not depend on the primals of the accumulator gives `None`, or zeros with
+        A tensor that does not depend on the primals of the accumulator gives `None`, or zeros with
         `unconnected_gradients="zero"`.
         """
         unconnected = as_unconnected_gradients(unconnected_gradients)
@@ -110,7 +111,7 @@ class ForwardAccumulator(Recorder):
         held = source_of(primal)
         if held is None:
             raise TypeError(
-                f"jvp() takes tensors and variables. Received: {shown(primal)} of type "
+                f"jvp() expects tensors or variables. Received: {shown(primal)} of type "
                 f"{type(primal).__name__!r}."
             )
         t = self._tangents.get(held._id)
@@ -119,22 +120,22 @@ class ForwardAccumulator(Recorder):
         return t
 
     def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:
-        """Computes how `y` moves if one of `inputs` does; only who is outside hears of that."""
+        """Computes the tangent of `y`. Only outer recorders observe this computation."""
         tangents = [self._tangents.get(x._id) for x in inputs]
         if all(t is None for t in tangents):
             return
         recorders = thread.recorders
         with use_recorders(recorders[: recorders.index(self)]):
-            moved = push_forward(primitive, inputs, attrs, y, tangents)
-        if moved is None:
+            tangent = push_forward(primitive, inputs, attrs, y, tangents)
+        if tangent is None:
             return
-        pairs = zip(y, moved, strict=True) if isinstance(y, tuple) else ((y, moved),)
+        pairs = zip(y, tangent, strict=True) if isinstance(y, tuple) else ((y, tangent),)
         for output, t in pairs:
             if t is not None:
                 self._keep(output, t)
 
     def _keep(self, y: Tensor, tangent: Tensor) -> None:
-        """Remembers how `y` moves for as long as `y` lives."""
+        """Keeps the tangent of `y` as long as `y` is alive."""
         key, tangents, references = y._id, self._tangents, self._references
 
         def forget(_: weakref.ref) -> None:

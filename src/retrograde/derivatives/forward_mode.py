@@ -1,4 +1,4 @@
-"""Forward mode, made out of the rules of reverse mode."""
+"""Forward mode, derived from the rules of reverse mode."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from retrograde.values import dtypes
 def push_forward(
     primitive: Primitive, inputs: tuple, attrs: dict, y: Any, tangents: Sequence[Tensor | None]
 ) -> Any:
-    """The tangent of `y`, which `primitive` made out of `inputs`, given those of the inputs.
+    """Returns the tangent of `y`, the result of `primitive`, given the `tangents` of `inputs`.
 
-    A tangent of `None` says that the input does not move. The answer is a tangent for `y`, a tuple
-    with one for each output if `y` is a tuple, or `None` if nothing flows. Everything is done with
-    primitives on tensors, so recorders hear it and it can be differentiated itself.
+    A tangent of `None` means zero. The result is a tangent of `y`, a tuple of tangents if `y` is a
+    tuple, or `None` if no gradient flows. All computations are primitives on tensors, so recorders
+    observe them and they can be differentiated.
 
-    A linear primitive is its own derivative. The partials of an elementwise one are diagonal, so
-    they serve in both directions. For all others the vjp rule, which is linear in its cotangent,
-    is transposed by differentiating it.
+    A linear primitive is its own derivative. The Jacobian of an elementwise primitive is diagonal,
+    so its partials work in both directions. Other vjp rules, which are linear in their cotangent,
+    are transposed by differentiating them.
     """
-    moves = tuple([t is not None for t in tangents])
-    if not any(moves):
+    connected = tuple([t is not None for t in tangents])
+    if not any(connected):
         return None
-    if primitive.linear and all(moves):
+    if primitive.linear and all(connected):
         return primitive(*tangents, **attrs)
     if primitive.partials is not None and _is_real(y, *inputs):
-        return _by_partials(
-            primitive.plan(tuple([ALIGNED * m for m in moves])), inputs, attrs, y, tangents
+        return _push_by_partials(
+            primitive.plan(tuple([ALIGNED * c for c in connected])), inputs, attrs, y, tangents
         )
     if primitive.linear:
         return primitive(*map(_tangent_or_zeros, tangents, inputs), **attrs)
-    return _by_transposing(primitive.plan(moves), inputs, attrs, y, tangents)
+    return _push_by_transposing(primitive.plan(connected), inputs, attrs, y, tangents)
 
 
 def _is_real(*tensors: Tensor) -> bool:
-    """Whether none is complex: of the partials of those, some are not multiplications."""
+    """Returns whether all are real. Partials of complex functions may not be multiplications."""
     return all(x._spec.dtype.kind != "c" for x in tensors)
 
 
@@ -54,7 +54,7 @@ def _zeros_like(x: Tensor) -> Tensor:
     return required.zeros_like(x)
 
 
-def _by_partials(
+def _push_by_partials(
     plan: Plan | bool, inputs: tuple, attrs: dict, y: Tensor, tangents: Sequence
 ) -> Tensor | None:
     if not plan:
@@ -71,13 +71,13 @@ def _by_partials(
     return total
 
 
-def _by_transposing(
+def _push_by_transposing(
     plan: Plan | bool, inputs: tuple, attrs: dict, y: Any, tangents: Sequence
 ) -> Any:
-    """Pulls back a cotangent under a tape, then rewinds that with the tangents.
+    """Pulls back a cotangent under a tape, then differentiates that with the tangents.
 
-    No conjugates are needed for complex numbers: TensorFlow's gradient is the adjoint with respect
-    to the real and imaginary parts, and the adjoint of the adjoint is the derivative.
+    Complex numbers need no conjugates: TensorFlow's gradient is the adjoint with respect to the
+    real and imaginary parts, and the adjoint of the adjoint is the derivative.
     """
     if not plan:
         return None
@@ -96,7 +96,7 @@ def _by_transposing(
 
 
 def _pull_back(plan: Plan, g: Any, saved: tuple, attrs: dict) -> list[tuple[int, Tensor | None]]:
-    """The cotangents of the inputs as tensors, by position."""
+    """Returns the cotangents of the inputs as tensors, by position."""
     if plan.joint is not None:
         results = list(enumerate(plan.joint(plan.connected, g, *saved, **attrs)))
     else:

@@ -1,4 +1,4 @@
-"""Jacobians and what is made of them: walks over a tape with many cotangents at once."""
+"""Jacobians, Hessians and Laplacians, by batched backward passes over a tape."""
 
 from __future__ import annotations
 
@@ -17,34 +17,32 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops import arithmetic, reduction, shaping
 from retrograde.values.errors import allocate
 
-MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, unless the caller says more
+MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, by default
 
-_FEW = 16  # targets up to which nothing is to be gained by chunks, or by going forwards
-
-
-_ALONE = 2  # so many cotangents are pulled one by one sooner than as a batch
+_FEW = 16  # target elements up to which neither chunks nor forward mode save time
+_UNBATCHED = 2  # cotangents up to which separate passes are faster than a batch
 
 
-def pull(
+def pull_back(
     recorded: TapeSnapshot,
     targets: list,
     seeds: list,
-    held: list,
+    sources: list,
     cotangents: Cotangents | None = None,
 ) -> list:
-    """The cotangents of `held` that `seeds`, the cotangents of `targets`, lead to."""
+    """Returns the cotangents of `sources`, given the cotangents `seeds` of `targets`."""
     cotangents = Cotangents(recorded.on_tensors) if cotangents is None else cotangents
     for target, g in zip(targets, seeds, strict=True):
         cotangents.deposit(target._id, g)
-    wanted = {x._id for x in held}
+    wanted = {x._id for x in sources}
     needed = None if recorded.roots <= wanted else depending_on(wanted, recorded.entries)
     run = thread.recorders.backward_pass or backward_pass
     run(recorded.entries.copy(), cotangents, wanted, needed)
-    return [indexed_slices.as_dense(cotangents.get(x._id)) for x in held]
+    return [indexed_slices.as_dense(cotangents.get(x._id)) for x in sources]
 
 
-class _Noted(Cotangents):
-    """Cotangents that remember what they looked like."""
+class _CotangentsWithSpecs(Cotangents):
+    """Cotangents that also keep the spec of each value."""
 
     def __init__(self, on_tensors: bool) -> None:
         super().__init__(on_tensors)
@@ -56,21 +54,23 @@ class _Noted(Cotangents):
         super().__setitem__(key, value)
 
 
-def pull_and_note(recorded: TapeSnapshot, target: Any, g: Any, held: list) -> tuple[list, dict]:
-    """As `pull`; and the shape and dtype of each value on the way, by id."""
-    cotangents = _Noted(recorded.on_tensors)
-    return pull(recorded, [target], [g], held, cotangents), cotangents.specs
+def pull_back_with_specs(
+    recorded: TapeSnapshot, target: Any, g: Any, sources: list
+) -> tuple[list, dict]:
+    """Returns the cotangents of `sources`, and the spec of each value on the way, by id."""
+    cotangents = _CotangentsWithSpecs(recorded.on_tensors)
+    return pull_back(recorded, [target], [g], sources, cotangents), cotangents.specs
 
 
 class Seeds(NamedTuple):
-    """A family of cotangents or tangents of one shape: `make(start, stop)` makes some of them."""
+    """Cotangents or tangents of one shape, `count` in all. `make(start, stop)` creates a range."""
 
     count: int
     make: Callable[[int, int], np.ndarray]
 
 
-def one_at_a_time(x: Any) -> Seeds:
-    """For each element of `x`, 1 there and 0 elsewhere."""
+def unit_seeds(x: Any) -> Seeds:
+    """Returns the unit vectors in the shape of `x`, one for each element."""
     shape, size = x._spec.shape, x._spec.size
 
     def make(start: int, stop: int) -> np.ndarray:
@@ -81,8 +81,8 @@ def one_at_a_time(x: Any) -> Seeds:
     return Seeds(size, make)
 
 
-def one_in_each_row(x: Any) -> Seeds:
-    """For each element of a row of `x`, 1 there in all rows and 0 elsewhere."""
+def row_unit_seeds(x: Any) -> Seeds:
+    """Returns, for each element of a row of `x`, an array with 1 there in every row, else 0."""
     rows, *row = x._spec.shape
     size = int(np.prod(row))
 
@@ -95,23 +95,25 @@ def one_in_each_row(x: Any) -> Seeds:
     return Seeds(size, make)
 
 
-def pull_many(recorded: TapeSnapshot, target: Any, seeds: Seeds, held: list, limit: int) -> list:
-    """The cotangents of `held` for each of `seeds`, along a first axis; `None` where none flows.
+def pull_back_batched(
+    recorded: TapeSnapshot, target: Any, seeds: Seeds, sources: list, limit: int
+) -> list:
+    """Returns the cotangents of `sources` for each seed, along a first axis; `None` if unconnected.
 
-    As many go in one walk as fit into `limit` bytes; a few go in any case.
+    A backward pass handles as many seeds as fit into `limit` bytes, but at least a few.
     """
-    step = _FEW if seeds.count <= _FEW else _at_once(recorded, target, held, limit)
+    step = _FEW if seeds.count <= _FEW else _batch_size(recorded, target, sources, limit)
     parts = [
-        _pull_batch(recorded, target, seeds.make(i, min(i + step, seeds.count)), held)
+        _pull_back_batch(recorded, target, seeds.make(i, min(i + step, seeds.count)), sources)
         for i in range(0, max(seeds.count, 1), step)
     ]
     return [_joined(column) for column in zip(*parts, strict=True)]
 
 
-def _at_once(recorded: TapeSnapshot, target: Any, held: list, limit: int) -> int:
-    """How many cotangents of the target may go in one walk.
+def _batch_size(recorded: TapeSnapshot, target: Any, sources: list, limit: int) -> int:
+    """Returns how many cotangents of the target to handle in one backward pass.
 
-    What a walk holds at a time is at most a cotangent for each value that the tape has kept.
+    A pass holds at most one cotangent for each value that the tape keeps.
     """
     kept = {
         id(value._array): value._array.nbytes
@@ -120,22 +122,22 @@ def _at_once(recorded: TapeSnapshot, target: Any, held: list, limit: int) -> int
         for value in (part if type(part) is Outputs else (part,))
         if hasattr(value, "_id")
     }
-    ends = sum(x._array.nbytes for x in (target, *held))
+    ends = sum(x._array.nbytes for x in (target, *sources))
     return max(1, int(limit // max(1, ends + sum(kept.values()))))
 
 
-def _pull_batch(recorded: TapeSnapshot, target: Any, seeds: np.ndarray, held: list) -> list:
-    if 0 < len(seeds) <= _ALONE:
-        rows = [_pull_one(recorded, target, seed, held) for seed in seeds]
+def _pull_back_batch(recorded: TapeSnapshot, target: Any, seeds: np.ndarray, sources: list) -> list:
+    if 0 < len(seeds) <= _UNBATCHED:
+        rows = [_pull_back_one(recorded, target, seed, sources) for seed in seeds]
         return [_stacked(column) for column in zip(*rows, strict=True)]
     with batching(len(seeds)) as level:
         g = Batched(seeds, level)
-        found = pull(recorded, [target], [wrap(g) if recorded.on_tensors else g], held)
+        found = pull_back(recorded, [target], [wrap(g) if recorded.on_tensors else g], sources)
         return [None if x is None else examples_of(x, level, shaping.broadcast_to) for x in found]
 
 
-def _pull_one(recorded: TapeSnapshot, target: Any, seed: np.ndarray, held: list) -> list:
-    return pull(recorded, [target], [Tensor(seed) if recorded.on_tensors else seed], held)
+def _pull_back_one(recorded: TapeSnapshot, target: Any, seed: np.ndarray, sources: list) -> list:
+    return pull_back(recorded, [target], [Tensor(seed) if recorded.on_tensors else seed], sources)
 
 
 def _stacked(rows: tuple) -> Any:
@@ -148,85 +150,92 @@ def _joined(parts: tuple) -> Any:
     return shaping.concat(*parts, axis=0)
 
 
-def push_many(
-    recorded: TapeSnapshot, target: Any, seeds: list[Seeds], held: list, limit: int, tape: Any
+def push_forward_batched(
+    recorded: TapeSnapshot, target: Any, seeds: list[Seeds], sources: list, limit: int, tape: Any
 ) -> list:
-    """The tangents of `target` for each of the `seeds` of each of `held`, along a first axis.
+    """Returns the tangents of `target` for the `seeds` of each source, along a first axis.
 
-    The way back is linear in the cotangent it begins with. It is walked once, with zeros, while
-    `tape` records; the way back over that is the way forward.
+    The backward pass is linear in its cotangent. It runs once, with zeros, while `tape` records it.
+    The backward pass over that recording computes forward-mode derivatives.
     """
     zeros = Tensor(np.zeros(target._spec.shape, target._spec.dtype))
     with tape:
         tape.watch(zeros)
-        pulled = pull(recorded._replace(on_tensors=True), [target], [zeros], held)
-    there = TapeSnapshot(tape._entries, tape._roots, recorded.on_tensors)
+        pulled = pull_back(recorded._replace(on_tensors=True), [target], [zeros], sources)
+    transposed = TapeSnapshot(tape._entries, tape._roots, recorded.on_tensors)
     results = []
     for x, family in zip(pulled, seeds, strict=True):
-        pushed = None if x is None else pull_many(there, x, family, [zeros], limit)[0]
-        if x is not None and pushed is None:  # a way is there, but all that goes along it is 0
+        pushed = None if x is None else pull_back_batched(transposed, x, family, [zeros], limit)[0]
+        if x is not None and pushed is None:  # connected, but the derivative is 0
             pushed = np.zeros((family.count, *zeros._spec.shape), zeros._spec.dtype)
         results.append(pushed)
     return results
 
 
-def _forward_is_shorter(target: Any, count: int, held: list, sizes: list[int]) -> bool:
-    """Whether to go forwards: real numbers of one dtype, and far more targets than sources."""
+def _forward_is_cheaper(target: Any, count: int, sources: list, sizes: list[int]) -> bool:
+    """Returns whether forward mode is cheaper: far more targets than sources, of one real dtype."""
     dtype = target._spec.dtype
-    alike = dtype.kind != "c" and all(x._spec.dtype == dtype for x in held)
-    return alike and count > _FEW and 2 * sum(sizes) <= count
+    same_dtype = dtype.kind != "c" and all(x._spec.dtype == dtype for x in sources)
+    return same_dtype and count > _FEW and 2 * sum(sizes) <= count
 
 
-def jacobian(recorded: TapeSnapshot, target: Any, held: list, limit: int, tape: Any) -> list:
-    """For each of `held`, the derivative of each element of `target`: target axes, then its own.
+def jacobian(recorded: TapeSnapshot, target: Any, sources: list, limit: int, tape: Any) -> list:
+    """Returns the Jacobian of `target` for each source: target axes, then source axes.
 
-    `tape` is an empty one, for the way forward.
+    `tape` is an empty tape, for forward mode.
     """
     shape = target._spec.shape
-    sizes = [x._spec.size for x in held]
+    sizes = [x._spec.size for x in sources]
     if target._spec.size == 1:
         one = np.ones(shape, target._spec.dtype)
-        found = pull(recorded, [target], [Tensor(one) if recorded.on_tensors else one], held)
-    elif _forward_is_shorter(target, target._spec.size, held, sizes):
-        found = push_many(recorded, target, [*map(one_at_a_time, held)], held, limit, tape)
-        found = [_last_axis_first(x) for x in found]
+        found = pull_back(
+            recorded, [target], [Tensor(one) if recorded.on_tensors else one], sources
+        )
+    elif _forward_is_cheaper(target, target._spec.size, sources, sizes):
+        found = push_forward_batched(
+            recorded, target, [*map(unit_seeds, sources)], sources, limit, tape
+        )
+        found = [_first_axis_last(x) for x in found]
     else:
-        found = pull_many(recorded, target, one_at_a_time(target), held, limit)
+        found = pull_back_batched(recorded, target, unit_seeds(target), sources, limit)
     return [
         None if y is None else shaping.reshape(y, shape=(*shape, *x._spec.shape))
-        for x, y in zip(held, found, strict=True)
+        for x, y in zip(sources, found, strict=True)
     ]
 
 
-def _last_axis_first(x: Any) -> Any:
-    """`x` with its first axis moved to the end."""
+def _first_axis_last(x: Any) -> Any:
+    """Moves the first axis of `x` to the end."""
     return None if x is None else shaping.transpose(x, perm=(*range(1, x.ndim), 0))
 
 
-def jacobian_by_loop(recorded: TapeSnapshot, target: Any, held: list) -> list:
-    """The same as `jacobian`, one row after the other."""
-    seeds = one_at_a_time(target)
-    rows = [_pull_one(recorded, target, seeds.make(i, i + 1)[0], held) for i in range(seeds.count)]
+def jacobian_by_loop(recorded: TapeSnapshot, target: Any, sources: list) -> list:
+    """Computes the same as `jacobian`, row by row."""
+    seeds = unit_seeds(target)
+    rows = [
+        _pull_back_one(recorded, target, seeds.make(i, i + 1)[0], sources)
+        for i in range(seeds.count)
+    ]
     shape = target._spec.shape
     return [
         None if y is None else shaping.reshape(y, shape=(*shape, *x._spec.shape))
-        for x, y in zip(held, map(_stacked, zip(*rows, strict=True)), strict=True)
+        for x, y in zip(sources, map(_stacked, zip(*rows, strict=True)), strict=True)
     ]
 
 
 def batch_jacobian(
     recorded: TapeSnapshot, target: Any, source: Any, limit: int, tape: Any
 ) -> Any | None:
-    """The Jacobian of each row of `target` by the same row of `source`."""
+    """Returns the Jacobian of each row of `target` with respect to the same row of `source`."""
     rows, *row = target._spec.shape
-    wide, narrow = one_in_each_row(target), one_in_each_row(source)
-    if _forward_is_shorter(target, wide.count, [source], [narrow.count]):
-        (found,) = push_many(recorded, target, [narrow], [source], limit, tape)
+    wide, narrow = row_unit_seeds(target), row_unit_seeds(source)
+    if _forward_is_cheaper(target, wide.count, [source], [narrow.count]):
+        (found,) = push_forward_batched(recorded, target, [narrow], [source], limit, tape)
         if found is None:
             return None
         perm = (*range(1, found.ndim), 0)
     else:
-        (found,) = pull_many(recorded, target, wide, [source], limit)
+        (found,) = pull_back_batched(recorded, target, wide, [source], limit)
         if found is None:
             return None
         perm = (1, 0, *range(2, found.ndim))
@@ -234,25 +243,25 @@ def batch_jacobian(
     return shaping.reshape(shaping.transpose(found, perm=perm), shape=shape)
 
 
-# On a tape that goes on recording, so that what it gives can be differentiated again
+# With a tape that keeps recording, so that the results can be differentiated
 
 
-def first(tape: Any, target: Any, held: list) -> list[Tensor | None]:
-    """The gradients of the sum of `target`, which `tape` records."""
+def recorded_gradients(tape: Any, target: Any, sources: list) -> list[Tensor | None]:
+    """Returns the gradients of the sum of `target`, recorded on `tape`."""
     ones = Tensor(np.ones(target._spec.shape, target._spec.dtype))
     with tape:
-        return pull(TapeSnapshot(tape._entries, tape._roots, True), [target], [ones], held)
+        return pull_back(TapeSnapshot(tape._entries, tape._roots, True), [target], [ones], sources)
 
 
 def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
-    """The sum of the second derivatives of `target` by each element of a row of `source`."""
+    """Returns the sum of second derivatives with respect to the elements of each row."""
     shape = target._spec.shape
-    (gradient,) = first(tape, target, [source])
+    (gradient,) = recorded_gradients(tape, target, [source])
     if gradient is None:
         return None
-    seeds = one_in_each_row(source) if shape else one_at_a_time(source)
+    seeds = row_unit_seeds(source) if shape else unit_seeds(source)
     recorded = TapeSnapshot(tape._entries, tape._roots, tape._is_observed())
-    (rows,) = pull_many(recorded, gradient, seeds, [source], limit)
+    (rows,) = pull_back_batched(recorded, gradient, seeds, [source], limit)
     if rows is None:
         return None
     diagonals = arithmetic.multiply(rows, seeds.make(0, seeds.count))
@@ -260,11 +269,10 @@ def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
     return shaping.reshape(reduction.sum(diagonals, axis=axis, keepdims=False), shape=shape)
 
 
-def nested(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:
-    """The derivative of `target` along each of `orders`, tuples of tensors to derive by in turn.
+def nested_gradients(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:
+    """Returns the derivatives of `target` for `orders`, tuples of tensors to differentiate by.
 
-    What several of them begin with is computed once, and all that starts from one derivative in
-    one walk.
+    Common prefixes are computed once, and all derivatives of one intermediate in a single pass.
     """
     paths = [tuple(x._id for x in order) for order in orders]
     by_id = {x._id: x for order in orders for x in order}
@@ -275,8 +283,11 @@ def nested(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:
             if len(path) > depth:
                 steps.setdefault(path[:depth], set()).add(path[depth])
         for path, keys in steps.items():
-            here, keys = found[path], sorted(keys)
-            ahead = [by_id[key] for key in keys]
-            gradients = [None] * len(keys) if here is None else first(tape, here, ahead)
+            derivative, keys = found[path], sorted(keys)
+            sources = [by_id[key] for key in keys]
+            if derivative is None:
+                gradients = [None] * len(keys)
+            else:
+                gradients = recorded_gradients(tape, derivative, sources)
             found.update(((*path, k), g) for k, g in zip(keys, gradients, strict=True))
     return [found[path] for path in paths]

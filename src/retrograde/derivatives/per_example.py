@@ -1,12 +1,13 @@
-"""Gradients of each example's loss, out of one walk.
+"""Per-example gradients from a single backward pass.
 
-While the rows of a batch do not meet, the cotangent of a row is that of its own loss, and an
-ordinary walk has them all. Only where a rule reaches what all rows share, the parameters, would it
-add them up; there it is run on each row alone, as a batch. From there on, cotangents are batches.
+As long as the rows of a batch are independent, the cotangent of a row is that of its own loss, so
+an ordinary backward pass computes all of them. Only a rule for a value that all rows share, such as
+a parameter, would sum over the rows. There the rule runs on each row separately, as a batch. From
+there on, cotangents are batched.
 
-A tape does not say what its first axes mean, so this is a guess, and it is checked: with random
-weights for the examples, the sum has to be the gradient of the weighted loss. If it is not, the
-gradients are computed one by one, in a batch.
+A tape does not know which axes are batch axes, so this is a guess, which is checked. With random
+weights for the examples, the sum of the results must be the gradient of the weighted loss. If it is
+not, the gradients are computed by a batched backward pass.
 """
 
 from __future__ import annotations
@@ -24,30 +25,30 @@ from retrograde.core.recorders import thread
 from retrograde.core.rules import Spec
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.derivatives.jacobian import one_at_a_time, pull_and_note, pull_many
+from retrograde.derivatives.jacobian import pull_back_batched, pull_back_with_specs, unit_seeds
 from retrograde.ops import arithmetic, complex_numbers, elementary, reduction, shaping
 
 
-class _CannotTell(Exception):
-    """The rows of the batch cannot be told apart."""
+class _CannotSeparate(Exception):
+    """Raised if the rows of the batch cannot be separated."""
 
 
-def gradients_by_row(recorded: TapeSnapshot, target: Any, held: list, limit: int) -> list:
-    """For each of `held`, its gradients by the elements of `target`, along a first axis."""
+def gradients_by_row(recorded: TapeSnapshot, target: Any, sources: list, limit: int) -> list:
+    """Returns the gradients of each element of `target`, along a first axis, for each source."""
     weights = _random_weights(target)
     g = Tensor(weights) if recorded.on_tensors else weights
-    expected, specs = pull_and_note(recorded, target, g, held)
+    expected, specs = pull_back_with_specs(recorded, target, g, sources)
     try:
-        found = _RowByRow(recorded, target, held, specs).run()
+        found = _RowwisePass(recorded, target, sources, specs).run()
         if _adds_up(found, weights, expected):
             return found
-    except _CannotTell:
+    except _CannotSeparate:
         pass
-    return pull_many(recorded, target, one_at_a_time(target), held, limit)
+    return pull_back_batched(recorded, target, unit_seeds(target), sources, limit)
 
 
 def norms(found: list) -> Any | None:
-    """The length of each example's gradient, over all sources; `None` if there is none."""
+    """Returns the per-example gradient norms over all sources; `None` if all are unconnected."""
     total = None
     for rows in found:
         if rows is not None:
@@ -68,7 +69,7 @@ def _random_weights(target: Any) -> np.ndarray:
 
 
 def _adds_up(found: list, weights: np.ndarray, expected: list) -> bool:
-    """Whether the weighted sum of the gradients is what it should be."""
+    """Returns whether the weighted sum of the gradients equals the expected gradient."""
     for rows, whole in zip(found, expected, strict=True):
         if rows is None or whole is None:
             if rows is not whole:
@@ -83,46 +84,47 @@ def _adds_up(found: list, weights: np.ndarray, expected: list) -> bool:
     return True
 
 
-class _RowByRow:
-    """A walk that keeps the rows of a batch apart."""
+class _RowwisePass:
+    """A backward pass that keeps the rows of a batch separate."""
 
-    def __init__(self, recorded: TapeSnapshot, target: Any, held: list, specs: dict) -> None:
+    def __init__(self, recorded: TapeSnapshot, target: Any, sources: list, specs: dict) -> None:
         self._entries, _, self._on_tensors = recorded
         self._target = target
-        self._held = held
+        self._sources = sources
         self._size = target._spec.size
-        self._needed = depending_on({x._id for x in held}, self._entries)
-        self._shared = _shared(self._entries, held, self._size, specs)
+        self._needed = depending_on({x._id for x in sources}, self._entries)
+        self._shared = _shared(self._entries, sources, self._size, specs)
         self._run = _run if self._on_tensors else thread.recorders.quietly
 
     def run(self) -> list:
-        """The cotangents of the sources, with the examples in front."""
-        wanted = {x._id for x in self._held}
+        """Returns the cotangents of the sources, with the examples along a first axis."""
+        requested = {x._id for x in self._sources}
         cotangents = Cotangents(self._on_tensors)
         ones = np.ones(self._target._spec.shape, self._target._spec.dtype)
         cotangents.deposit(self._target._id, Tensor(ones) if self._on_tensors else ones)
         with batching(self._size) as level:
             for plan, ids, out, saved, attrs in reversed(self._entries):
                 if type(out) is tuple:
-                    g = cotangents.of_outputs(out, wanted)
+                    g = cotangents.of_outputs(out, requested)
                 else:
-                    g = cotangents.get(out) if out in wanted else cotangents.pop(out, None)
+                    g = cotangents.get(out) if out in requested else cotangents.pop(out, None)
                 if g is None:
                     continue
                 first = out[0][0] if type(out) is tuple else out
                 if isinstance(g, IndexedSlices):
                     g = self._run(indexed_slices.dense, g)
-                for i, x in self._pulled(level, first, plan, ids, g, saved, attrs):
+                for i, x in self._pull_back_call(level, first, plan, ids, g, saved, attrs):
                     cotangents.deposit(i, x)
-            found = [cotangents.get(x._id) for x in self._held]
+            found = [cotangents.get(x._id) for x in self._sources]
             return [
-                self._of_all(x, source, level) for x, source in zip(found, self._held, strict=True)
+                self._of_all(x, source, level)
+                for x, source in zip(found, self._sources, strict=True)
             ]
 
-    def _pulled(
+    def _pull_back_call(
         self, level: Level, out: int, plan: Plan, ids: tuple, g: Any, saved: tuple, attrs: dict
     ) -> list[tuple[int, Any]]:
-        """The cotangents of the inputs of one call, by id."""
+        """Returns the cotangents of the inputs of one call, by id."""
         values = saved if self._on_tensors else [x._array for x in saved]
         needed = [i in self._needed for i in ids]
         if out in self._shared:
@@ -132,7 +134,7 @@ class _RowByRow:
         results = self._by_rules(plan, ids, own, g, values, attrs) if any(own) else []
         if any(shared):
             if plan.user_code:
-                raise _CannotTell
+                raise _CannotSeparate
             row = self._row(g, level)
             rows = [
                 v if k and ids[k - 1] in self._shared else self._row(v, level)
@@ -151,13 +153,13 @@ class _RowByRow:
                 if needed[i]
             ]
         if plan.user_code and not self._on_tensors:
-            raise _CannotTell
+            raise _CannotSeparate
         flags = tuple([n and c for n, c in zip(needed, plan.connected, strict=True)])
         results = self._run(plan.joint, flags, g, *values, **attrs)
         return [(i, x) for i, x in zip(ids, results, strict=True) if x is not None]
 
     def _row(self, x: Any, level: Level) -> Any:
-        """Of what has a row for each example, a batch of single rows."""
+        """Converts a value with a row for each example to a batch of single rows."""
         if isinstance(x, tuple) and not isinstance(x, Spec):
             return tuple([self._row(part, level) for part in x])
         if not hasattr(x, "dtype") or tuple(x.shape[:1]) != (self._size,):
@@ -174,7 +176,7 @@ class _RowByRow:
         if isinstance(x, IndexedSlices):
             x = self._run(indexed_slices.dense, x)
         if tuple(x.shape) != source._spec.shape:
-            raise _CannotTell
+            raise _CannotSeparate
         return examples_of(x, level, shaping.broadcast_to)
 
 
@@ -182,13 +184,13 @@ def _run(rule: Any, *values: Any, **attrs: Any) -> Any:
     return rule(*values, **attrs)
 
 
-def _shared(entries: list[tuple], held: list, size: int, specs: dict) -> set[int]:
-    """The ids of what all examples have in common: the sources, and what is made of them alone.
+def _shared(entries: list[tuple], sources: list, size: int, specs: dict) -> set[int]:
+    """Returns the ids of values that all examples share: sources, and functions of them.
 
-    A result with a row for each example has left them, unless it was made of something shared that
-    happens to have as many rows.
+    A result with a row for each example is not shared, unless it was computed from a shared value
+    that happens to have as many rows.
     """
-    shared = {x._id for x in held}
+    shared = {x._id for x in sources}
     followed = set(shared)
     for plan, ids, out, saved, _ in entries:
         inputs = [i for i in ids if i in followed]
@@ -199,14 +201,14 @@ def _shared(entries: list[tuple], held: list, size: int, specs: dict) -> set[int
         if not shared.issuperset(inputs):
             continue
         rows = any(i in specs and specs[i].shape[:1] == (size,) for i in outs)
-        as_many = any(i in specs and specs[i].shape[:1] == (size,) for i in inputs)
-        if not rows or (as_many and not _reads_rows(plan, ids, saved, followed, size)):
+        same_rows = any(i in specs and specs[i].shape[:1] == (size,) for i in inputs)
+        if not rows or (same_rows and not _reads_rows(plan, ids, saved, followed, size)):
             shared.update(outs)
     return shared
 
 
 def _reads_rows(plan: Plan, ids: tuple, saved: tuple, followed: set, size: int) -> bool:
-    """Whether a call reads a constant that has a row for each example."""
+    """Returns whether a call reads a constant that has a row for each example."""
     if plan.user_code:
         return False
     return any(

@@ -15,10 +15,10 @@ from retrograde.values import nest
 
 
 def recompute_grad(f: Callable) -> Callable:
-    """`f`, run again when its gradient is asked for instead of being kept on the tape.
+    """Wraps `f` so that the backward pass runs it again instead of keeping its values on the tape.
 
-    It saves the memory of everything inside `f` and costs one more run. Random numbers are the
-    same in both; variables are read again. Higher derivatives work as for any function.
+    This saves the memory of all values inside `f` and costs one more run. Random numbers are the
+    same in both runs; variables are read again. Higher derivatives work as usual.
 
     >>> f = tf.recompute_grad(lambda x: tf.sin(x) * x)
     >>> x = tf.Variable(0.0)

@@ -1,4 +1,4 @@
-"""The methods of a tape that compute more than gradients."""
+"""Tape methods for derivatives other than gradients."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def jacobian(
     *,
     memory_limit: int = MEMORY_LIMIT,
 ) -> Any:
-    """The derivative of each element of `target` with respect to each of `sources`.
+    """Computes the derivative of each element of `target` with respect to each of `sources`.
 
-    The result for a source has the axes of the target, then those of the source. All is
-    computed in one walk, or in several if that would take more than `memory_limit` bytes;
-    forwards if there are far fewer sources than targets. The Jacobian of `IndexedSlices` is
-    that of the whole tensor they stand for. `experimental_use_pfor=False` goes
-    row by row and takes a persistent tape. `parallel_iterations` is accepted and ignored.
+    The result for a source has the axes of the target, followed by those of the source. It is
+    computed in a single backward pass, or in several to stay within `memory_limit` bytes. Forward
+    mode is used if there are far fewer sources than targets. `IndexedSlices` are treated as dense
+    tensors. `experimental_use_pfor=False` computes row by row and requires a persistent tape.
+    `parallel_iterations` is accepted and ignored.
 
     >>> x = tf.Variable([1.0, 2.0])
     >>> with tf.GradientTape() as tape:
@@ -57,20 +57,20 @@ def jacobian(
     unconnected = as_unconnected_gradients(unconnected_gradients)
     slices = target if isinstance(target, IndexedSlices) else None
     target = _single(target if slices is None else slices.values, "jacobian")
-    held, pack = flat(sources, "source")
+    flat_sources, pack = flat(sources, "source")
     row_by_row = not experimental_use_pfor
     recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
     if target._spec.dtype not in dtypes.INEXACT:
-        found = [None] * len(held)
+        found = [None] * len(flat_sources)
     elif row_by_row:
-        found = jacobians.jacobian_by_loop(recorded, target, held)
+        found = jacobians.jacobian_by_loop(recorded, target, flat_sources)
     else:
-        found = jacobians.jacobian(recorded, target, held, memory_limit, _silent_tape())
-    missing = [x for g, x in zip(found, held, strict=True) if g is None]
+        found = jacobians.jacobian(recorded, target, flat_sources, memory_limit, _unwatched_tape())
+    missing = [x for g, x in zip(found, flat_sources, strict=True) if g is None]
     if missing:
         unconnected = self._miss([target], missing, unconnected)
     shape = target._spec.shape
-    found = [result(g, x, unconnected, shape) for g, x in zip(found, held, strict=True)]
+    found = [result(g, x, unconnected, shape) for g, x in zip(found, flat_sources, strict=True)]
     if slices is not None:
         found = [g if g is None else indexed_slices.scatter_rows(g, slices) for g in found]
     return pack(found)
@@ -86,10 +86,10 @@ def batch_jacobian(
     *,
     memory_limit: int = MEMORY_LIMIT,
 ) -> Tensor:
-    """The Jacobian of each row of `target` by the same row of `source`, stacked.
+    """Computes the Jacobian of each row of `target` with respect to the same row of `source`.
 
-    It is right where a row of the target depends on no other row of the source. A target that
-    does not depend on the source gives zeros. The other arguments are those of `jacobian`.
+    Each row of the target must depend only on the same row of the source. A target that does not
+    depend on the source gives zeros. The other arguments are those of `jacobian`.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> with tf.GradientTape() as tape:
@@ -106,7 +106,7 @@ def batch_jacobian(
         if len(shape) < 2:
             raise ValueError(
                 f"batch_jacobian: shape {shape} must have rank at least 2. Its first axis is "
-                "that of the batch."
+                "the batch axis."
             )
     if shapes[0][0] != shapes[1][0]:
         raise ValueError(
@@ -118,7 +118,7 @@ def batch_jacobian(
     found = None
     if target._spec.dtype in dtypes.INEXACT:
         limit = 1 if row_by_row else memory_limit
-        found = jacobians.batch_jacobian(recorded, target, source, limit, _silent_tape())
+        found = jacobians.batch_jacobian(recorded, target, source, limit, _unwatched_tape())
     zero = UnconnectedGradients.ZERO
     return result(found, source, zero, shapes[0], shapes[1][1:])
 
@@ -126,10 +126,10 @@ def batch_jacobian(
 def hessian(
     self: GradientTape, target: Any, sources: Any, *, memory_limit: int = MEMORY_LIMIT
 ) -> Any:
-    """The second derivatives of `target`, which has one element, by all pairs of `sources`.
+    """Computes the second derivatives of `target`, which must have one element.
 
-    For one source the result has its axes twice; for a structure of them, it is a structure of
-    such structures. What the target does not depend on gives zeros.
+    The result for a single source has the axes of the source twice. For a structure of sources, it
+    is a structure of structures, with one entry for each pair. Unconnected sources give zeros.
 
     >>> x = tf.Variable([1.0, 2.0])
     >>> with tf.GradientTape() as tape:
@@ -139,21 +139,25 @@ def hessian(
            [24., 12.]], dtype=float32)
     """
     target = _scalar(_single(target, "hessian"), "hessian")
-    held, pack = flat(sources, "source")
+    flat_sources, pack = flat(sources, "source")
     tape = self._continued(sys._getframe(1))
     rows = []
-    for x, g in zip(held, jacobians.first(tape, target, held), strict=True):
+    for x, g in zip(
+        flat_sources, jacobians.recorded_gradients(tape, target, flat_sources), strict=True
+    ):
         if g is None:
             shape = x._spec.shape
-            row = [result(None, y, UnconnectedGradients.ZERO, shape) for y in held]
+            row = [result(None, y, UnconnectedGradients.ZERO, shape) for y in flat_sources]
         else:
-            row = tape.jacobian(g, held, UnconnectedGradients.ZERO, memory_limit=memory_limit)
+            row = tape.jacobian(
+                g, flat_sources, UnconnectedGradients.ZERO, memory_limit=memory_limit
+            )
         rows.append(pack(row))
     return pack(rows)
 
 
 def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
-    """The product of the Hessian of `target` with `vectors`, one for each of `sources`.
+    """Computes the Hessian-vector product of `target` with `vectors`, one for each of `sources`.
 
     It takes about as long as two gradients, however large the Hessian is.
 
@@ -164,13 +168,13 @@ def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
     array([16., 24.], dtype=float32)
     """
     target = _scalar(_single(target, "hvp"), "hvp")
-    held, pack = flat(sources, "source")
-    weights = output_gradients_per_target(vectors, sources, len(held))
+    flat_sources, pack = flat(sources, "source")
+    weights = output_gradients_per_target(vectors, sources, len(flat_sources))
     tape = self._continued(sys._getframe(1))
-    first = jacobians.first(tape, target, held)
+    first = jacobians.recorded_gradients(tape, target, flat_sources)
     pairs = [(g, w) for g, w in zip(first, weights, strict=True) if g is not None]
     products = tape.gradient(
-        [g for g, _ in pairs], held, [w for _, w in pairs], UnconnectedGradients.ZERO
+        [g for g, _ in pairs], flat_sources, [w for _, w in pairs], UnconnectedGradients.ZERO
     )
     return pack(products)
 
@@ -182,9 +186,9 @@ def jvp(
     tangents: Any,
     unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
 ) -> Any:
-    """How `target` moves if the `sources` move along `tangents`: forward mode, afterwards.
+    """Computes the Jacobian-vector product of `target` for the given `tangents` of `sources`.
 
-    The result has the structure of `target`.
+    It uses the recorded tape. The result has the structure of `target`.
 
     >>> x = tf.Variable([1.0, 2.0])
     >>> with tf.GradientTape() as tape:
@@ -194,28 +198,30 @@ def jvp(
     """
     unconnected = as_unconnected_gradients(unconnected_gradients)
     targets, pack = flat(target, "target")
-    held, _ = flat(sources, "source")
-    weights = output_gradients_per_target(tangents, sources, len(held))
+    flat_sources, _ = flat(sources, "source")
+    weights = output_gradients_per_target(tangents, sources, len(flat_sources))
     recorded = self._snapshot(sys._getframe(1), "jvp")
-    moving = [y for y in targets if y._spec.dtype in dtypes.INEXACT]
-    zeros = [Tensor(np.zeros(y._spec.shape, y._spec.dtype)) for y in moving]
-    with _silent_tape() as tape:
+    differentiable = [y for y in targets if y._spec.dtype in dtypes.INEXACT]
+    zeros = [Tensor(np.zeros(y._spec.shape, y._spec.dtype)) for y in differentiable]
+    with _unwatched_tape() as tape:
         tape.watch(zeros)
-        pulled = jacobians.pull(recorded._replace(on_tensors=True), moving, zeros, held)
-    pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, held, weights, strict=True)]
+        pulled = jacobians.pull_back(
+            recorded._replace(on_tensors=True), differentiable, zeros, flat_sources
+        )
+    pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, flat_sources, weights, strict=True)]
     pairs = [(g, w) for g, w in pairs if g is not None]
-    moved = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
-    found = [next(moved) if y._spec.dtype in dtypes.INEXACT else None for y in targets]
+    pushed = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
+    found = [next(pushed) if y._spec.dtype in dtypes.INEXACT else None for y in targets]
     return pack([result(t, y, unconnected) for t, y in zip(found, targets, strict=True)])
 
 
 def laplacian(
     self: GradientTape, target: Any, source: Any, *, memory_limit: int = MEMORY_LIMIT
 ) -> Tensor:
-    """The sum of the second derivatives of `target` by the coordinates in `source`.
+    """Computes the sum of the unmixed second derivatives of `target` with respect to `source`.
 
-    With a batch of points, `source` of shape `[n, d]` and `target` of shape `[n]` or `[n, 1]`,
-    the result is that of each point, as it is where the points do not depend on each other.
+    For a batch of points, `source` has shape `[n, d]` and `target` has shape `[n]` or `[n, 1]`. The
+    result has one value for each point, which must not depend on other points.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> with tf.GradientTape() as tape:
@@ -237,11 +243,11 @@ def laplacian(
 
 
 def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Partial derivatives of any order, as differential equations need them.
+    """Computes partial derivatives of any order, as differential equations need them.
 
-    Each name in `orders` has a letter for each derivative to take. Its value is the tensor to
-    derive by, or a tuple with one for each letter. An element of the target must depend on the
-    same element of these tensors alone. What is zero everywhere comes as zeros.
+    Each name in `orders` has one letter for each differentiation. Its value is the tensor to
+    differentiate with respect to, or a tuple with one tensor for each letter. An element of the
+    target must depend only on the same element of these tensors. Unconnected tensors give zeros.
 
     >>> t, x = tf.constant([[1.0], [2.0]]), tf.constant([[3.0], [5.0]])
     >>> with tf.GradientTape() as tape:
@@ -255,48 +261,49 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
     expect(orders, Mapping, "derivatives", "a dict of orders")
     paths = [_path(name, where) for name, where in orders.items()]
     tape = self._continued(sys._getframe(1))
-    found = taylor.partials(tape, target, paths, _silent_tape)
+    found = taylor.partials(tape, target, paths, _unwatched_tape)
     zero = UnconnectedGradients.ZERO
     pairs = zip(orders, found, paths, strict=True)
     return {name: result(d, path[-1], zero) for name, d, path in pairs}
 
 
-def per_example_gradient(self, target: Any, sources: Any, weights: Any, how: bool | str) -> Any:
+def per_example_gradient(self, target: Any, sources: Any, weights: Any, mode: bool | str) -> Any:
+    """Computes per-example gradients, or with `mode` "norm" their norms."""
     target = _single(target, "gradient")
-    held, pack = flat(sources, "source")
+    flat_sources, pack = flat(sources, "source")
     shape = target._spec.shape
     if not shape or target._spec.size != shape[0] or target._spec.dtype not in dtypes.INEXACT:
         raise ValueError(
-            "gradient: with `per_example`, the target must hold one loss for each example. "
+            "gradient: with `per_example`, the target must have one loss for each example. "
             f"Received: shape {shape}, dtype {target.dtype.name}."
         )
-    if weights is not None or how not in (True, "norm"):
+    if weights is not None or mode not in (True, "norm"):
         raise ValueError(
-            "gradient: `per_example` is True or 'norm', and goes without `output_gradients`. "
-            f"Received: {shown(how)} and {shown(weights)}."
+            "gradient: `per_example` must be True or 'norm', without `output_gradients`. "
+            f"Received: {shown(mode)} and {shown(weights)}."
         )
     recorded = self._snapshot(sys._getframe(2), "gradient")
-    found = gradients_by_row(recorded, target, held, MEMORY_LIMIT)
-    if how == "norm":
+    found = gradients_by_row(recorded, target, flat_sources, MEMORY_LIMIT)
+    if mode == "norm":
         return result(norms(found), target, UnconnectedGradients.ZERO)
     zero = UnconnectedGradients.ZERO
-    return pack([result(g, x, zero, shape[:1]) for g, x in zip(found, held, strict=True)])
+    return pack([result(g, x, zero, shape[:1]) for g, x in zip(found, flat_sources, strict=True)])
 
 
-def _silent_tape() -> GradientTape:
-    """Returns a tape that records only what depends on the tensors it is told to watch."""
+def _unwatched_tape() -> GradientTape:
+    """Returns a tape that watches no variables automatically."""
     return GradientTape(watch_accessed_variables=False)
 
 
 def _single(value: Any, what: str) -> Any:
-    """Returns the one tensor or variable that `value` is."""
-    held = source_of(value)
-    if held is None:
+    """Returns `value` as a single tensor or variable."""
+    source = source_of(value)
+    if source is None:
         raise TypeError(
-            f"{what}() takes one tensor or variable here. Received: {shown(value)} of type "
+            f"{what}() expects a single tensor or variable here. Received: {shown(value)} of type "
             f"{type(value).__name__!r}."
         )
-    return held
+    return source
 
 
 def _scalar(target: Any, what: str) -> Any:
@@ -314,7 +321,7 @@ def _path(name: str, where: Any) -> tuple:
     sources = where if isinstance(where, (list, tuple)) else (where,) * len(name)
     if not name or len(sources) != len(name):
         raise ValueError(
-            f"derivatives: {name!r} asks for {len(name)} derivatives. Received: {len(sources)} "
-            "tensors to differentiate by. Expected one for each letter, or a single one for all."
+            f"derivatives: {name!r} has {len(name)} letters. Received: {len(sources)} tensors. "
+            "Expected one tensor for each letter, or a single one for all."
         )
     return tuple(_single(x, "derivatives") for x in sources)

@@ -1,11 +1,10 @@
-"""Taylor mode: all derivatives up to some order by one source, in one pass over a tape.
+"""Taylor mode: all derivatives up to some order with respect to one source, in one forward pass.
 
-A value that moves along with the source is a polynomial in how far it moves, and its coefficients
-are what is followed: those of the results of a call out of those of its inputs. Where no rule of a
-call reads anything that moves, the call is linear in it, and its rules, turned round, serve
-all coefficients at once. For the elementary functions that have a differential equation of their
-own, that gives the coefficients one after the other. Other calls have no series here, and nested
-gradients have to do.
+Each value that depends on the source has a truncated Taylor series in the displacement of the
+source. The coefficients of the results of a call are computed from those of its inputs. If no rule
+of a call reads a value that depends on the source, the call is linear in it, and its transposed
+rules map all coefficients at once. Elementary functions satisfy a differential equation, which
+yields the coefficients one by one. Other calls have no series here; nested gradients replace them.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from retrograde.core.plans import Plan
 from retrograde.core.rules import ARRAY, Spec, identity_rule, values_read
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.derivatives.jacobian import nested, pull, pull_and_note
+from retrograde.derivatives.jacobian import nested_gradients, pull_back, pull_back_with_specs
 from retrograde.ops import elementary, shaping
 from retrograde.values import dtypes
 
 
 class NoSeries(Exception):
-    """A call on the way has no Taylor series here."""
+    """Raised if a call has no Taylor series here."""
 
 
-Series = list  # the coefficients of first order and up; those of order 0 are the values themselves
+Series = list  # the coefficients from order 1 on; that of order 0 is the value itself
 
 
-_NESTED = 2  # up to this order, nested gradients are quicker
+_NESTED = 2  # order up to which nested gradients are faster
 
 
 def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -> list:
-    """The derivative of `target` along each of `orders`, tuples of tensors to derive by in turn.
+    """Returns the derivatives of `target` for `orders`, tuples of tensors to differentiate by.
 
-    Those of high order by one source come from Taylor mode, all others from nested gradients.
-    `tape` holds what was recorded, and goes on recording; `make_tape` makes empty ones.
+    High orders with respect to one source use Taylor mode, all others nested gradients. `tape` has
+    the recorded calls and keeps recording; `make_tape` creates empty tapes.
     """
     found: dict[int, Tensor | None] = {}
     recorded = TapeSnapshot(list(tape._entries), tape._roots, tape._is_observed())
@@ -55,12 +54,12 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
                 continue
             found.update((k, series[len(orders[k]) - 1]) for k in alone)
     rest = [k for k in range(len(orders)) if k not in found]
-    found.update(zip(rest, nested(tape, target, [orders[k] for k in rest]), strict=True))
+    found.update(zip(rest, nested_gradients(tape, target, [orders[k] for k in rest]), strict=True))
     return [found[k] for k in range(len(orders))]
 
 
 def _one_to_one(target: Any, source: Any) -> bool:
-    """Whether both have as many elements, which are real."""
+    """Returns whether both have the same number of elements, which are real."""
     real = all(x._spec.dtype in dtypes.FLOATING for x in (target, source))
     return real and target._spec.size == source._spec.size
 
@@ -68,39 +67,39 @@ def _one_to_one(target: Any, source: Any) -> bool:
 def derivatives_by(
     recorded: TapeSnapshot, target: Any, source: Any, order: int, make_tape: Callable
 ) -> list:
-    """The first, second, … derivatives of `target` as all elements of `source` move alike."""
+    """Returns the derivatives of `target` of orders 1 to `order` along the all-ones direction."""
     if any(plan.user_code for plan, *_ in recorded.entries):
         raise NoSeries
     g = np.ones(target._spec.shape, target._spec.dtype)
-    _, shapes = pull_and_note(recorded._replace(on_tensors=False), target, g, [source])
+    _, shapes = pull_back_with_specs(recorded._replace(on_tensors=False), target, g, [source])
     ones = np.ones(source._spec.shape, source._spec.dtype)
     first = Tensor(ones) if recorded.on_tensors else ones
-    moving: dict[int, Series] = {source._id: [first] + [None] * (order - 1)}
-    way = _WayForward(recorded.on_tensors, order, make_tape)
+    series_by_id: dict[int, Series] = {source._id: [first] + [None] * (order - 1)}
+    forward = _ForwardPass(recorded.on_tensors, order, make_tape)
     for plan, ids, out, saved, attrs in recorded.entries:
         outs = dict(out) if type(out) is tuple else {out: shapes.get(out)}
-        inputs = [moving.get(i) for i in ids]
+        inputs = [series_by_id.get(i) for i in ids]
         if any(i in shapes for i in outs) and any(inputs):
-            results = way.through(plan, inputs, saved, attrs, list(outs.values()))
-            moving.update((i, y) for i, y in zip(outs, results, strict=True) if y is not None)
-    series = moving.get(target._id, [None] * order)
+            results = forward.propagate(plan, inputs, saved, attrs, list(outs.values()))
+            series_by_id.update((i, y) for i, y in zip(outs, results, strict=True) if y is not None)
+    series = series_by_id.get(target._id, [None] * order)
     scaled = [_times(math.factorial(k), c) for k, c in enumerate(series, 1)]
     shape = source._spec.shape
     return [None if d is None else shaping.reshape(d, shape=shape) for d in scaled]
 
 
-class _WayForward:
-    """Takes series through calls."""
+class _ForwardPass:
+    """Propagates Taylor series through calls."""
 
     def __init__(self, on_tensors: bool, order: int, make_tape: Callable) -> None:
         self._on_tensors = on_tensors
         self._order = order
         self._make_tape = make_tape
 
-    def through(
+    def propagate(
         self, plan: Plan, inputs: list[Series | None], saved: tuple, attrs: dict, specs: list[Spec]
     ) -> list[Series | None]:
-        """The series of the outputs of a call; `None` for what does not move."""
+        """Returns the series of the outputs of a call; `None` for constant outputs."""
         if _is_linear(plan, inputs):
             return self._linear(plan, inputs, saved, attrs, specs)
         series = SERIES.get(plan.name)
@@ -112,7 +111,7 @@ class _WayForward:
     def _linear(
         self, plan: Plan, inputs: list[Series | None], saved: tuple, attrs: dict, specs: list[Spec]
     ) -> list[Series | None]:
-        """All coefficients at once, by the rules turned round."""
+        """Maps all coefficients at once, with the transposed rules."""
         rules = dict(plan.rules)
         places = [i for i, s in enumerate(inputs) if s is not None]
         if plan.joint is None and all(rules.get(i) is identity_rule for i in places):
@@ -122,7 +121,7 @@ class _WayForward:
         with self._make_tape() as tape:
             tape.watch([g for g in zeros if g._spec.dtype in dtypes.INEXACT])
             g = zeros[0] if len(zeros) == 1 else tuple(zeros)
-            pulled = _pulled(plan, places, g, saved, attrs)
+            pulled = _pull_back_inputs(plan, places, g, saved, attrs)
         targets, seeds = [], []
         with batching(len(orders)) as level:
             for i, x in pulled:
@@ -130,31 +129,33 @@ class _WayForward:
                 seed = Batched(stacked, level)
                 targets.append(x)
                 seeds.append(wrap(seed) if self._on_tensors else seed)
-            there = TapeSnapshot(tape._entries, tape._roots, self._on_tensors)
-            found = pull(there, targets, seeds, zeros)
+            transposed = TapeSnapshot(tape._entries, tape._roots, self._on_tensors)
+            found = pull_back(transposed, targets, seeds, zeros)
             broadcast_to = shaping.broadcast_to
             whole = [None if y is None else examples_of(y, level, broadcast_to) for y in found]
-        return [None if y is None else self._spread(y, orders) for y in whole]
+        return [None if y is None else self._to_series(y, orders) for y in whole]
 
-    def _spread(self, y: Any, orders: list[int]) -> Series:
+    def _to_series(self, y: Any, orders: list[int]) -> Series:
         parts = iter(shaping.unstack(y, axis=0))
         return [next(parts) if k in orders else None for k in range(self._order)]
 
 
 def _is_linear(plan: Plan, inputs: list) -> bool:
-    """Whether no rule for what moves reads anything that moves: the derivative is constant then."""
-    moves = [s is not None for s in inputs]
-    rules = [rule for i, rule in plan.rules if moves[i]]
+    """Returns whether no rule for a varying input reads a varying value."""
+    varies = [s is not None for s in inputs]
+    rules = [rule for i, rule in plan.rules if varies[i]]
     reads = [values_read(rule, len(inputs), skip=1) for rule in rules]
     if plan.joint is not None:
         reads = [values_read(plan.joint, len(inputs), skip=2)]
     return not any(
-        of_y == ARRAY or any(m and r == ARRAY for m, r in zip(moves, of_inputs, strict=True))
+        of_y == ARRAY or any(v and r == ARRAY for v, r in zip(varies, of_inputs, strict=True))
         for of_y, *of_inputs in reads
     )
 
 
-def _pulled(plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict) -> list[tuple]:
+def _pull_back_inputs(
+    plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict
+) -> list[tuple]:
     if plan.joint is None:
         results = [(i, rule(g, *saved, **attrs)) for i, rule in plan.rules if i in places]
     else:
@@ -164,13 +165,13 @@ def _pulled(plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict) ->
 
 
 def _stacked(coefficients: list, like: Tensor) -> Any:
-    """Coefficients along a first axis; `None` stands for zeros like `like`."""
+    """Stacks coefficients along a first axis; `None` becomes zeros like `like`."""
     spec = like._spec
     filled = [np.zeros(spec.shape, spec.dtype) if c is None else c for c in coefficients]
     return shaping.stack(*filled, axis=0)
 
 
-# Arithmetic with coefficients, of which `None` is zero
+# Arithmetic with coefficients; `None` is zero
 
 
 def _times(factor: float, x: Any) -> Any:
@@ -197,48 +198,50 @@ def _difference(a: Any, b: Any) -> Any:
     return a if b is None else a - b
 
 
-def _convolved(a: list, b: list, k: int, start: int = 0, stop: int | None = None) -> Any:
-    """The sum of a[j] * b[k - j] for j from `start` up to but without `stop`."""
+def _convolution_term(a: list, b: list, k: int, start: int = 0, stop: int | None = None) -> Any:
+    """Returns the sum of a[j] * b[k - j] for j in range(start, stop)."""
     return _sum(_product(a[j], b[k - j]) for j in range(start, k + 1 if stop is None else stop))
 
 
-def _slopes(x: Series) -> list:
-    """The coefficients of the derivative: each times its order, from the first on."""
+def _derivative_terms(x: Series) -> list:
+    """Returns the coefficients of x times their order, from order 1 on."""
     return [None, *(_times(j, c) for j, c in enumerate(x, 1))]
 
 
-def _integrated(dx: list, slope: Callable[[int], Any], y: list, order: int) -> None:
-    """Appends to `y` what follows from y' = slope * x'; `slope(k)` is known once y is up to k."""
+def _solve_ode(dx: list, factor: Callable[[int], Any], y: list, order: int) -> None:
+    """Appends the solution of y' = factor * x' to `y`. `factor(k)` needs y up to order k."""
     w = []
     for k in range(1, order + 1):
-        w.append(slope(k - 1))
+        w.append(factor(k - 1))
         y.append(_times(1 / k, _sum(_product(dx[j], w[k - j]) for j in range(1, k + 1))))
 
 
-# One series for each function. `values` are y and the inputs, as far as the rules read them.
+# One function per primitive. `values` are y and the inputs, as far as the rules read them.
 
 
 def _tanh(values: Any, x: Series) -> Series:
     y = [values[0]]
-    _integrated(_slopes(x), lambda k: _minus_square(y, k, 1), y, len(x))
+    _solve_ode(_derivative_terms(x), lambda k: _minus_square(y, k, 1), y, len(x))
     return y[1:]
 
 
 def _minus_square(y: list, k: int, constant: float) -> Any:
-    """The coefficient of order k of `constant - y * y`."""
-    square = _convolved(y, y, k)
+    """Returns the coefficient of order k of `constant - y * y`."""
+    square = _convolution_term(y, y, k)
     return constant - square if k == 0 else _times(-1, square)
 
 
 def _sigmoid(values: Any, x: Series) -> Series:
     y = [values[0]]
-    _integrated(_slopes(x), lambda k: _difference(y[k], _convolved(y, y, k)), y, len(x))
+    _solve_ode(
+        _derivative_terms(x), lambda k: _difference(y[k], _convolution_term(y, y, k)), y, len(x)
+    )
     return y[1:]
 
 
 def _exp(values: Any, x: Series) -> Series:
     y = [values[0]]
-    _integrated(_slopes(x), lambda k: y[k], y, len(x))
+    _solve_ode(_derivative_terms(x), lambda k: y[k], y, len(x))
     return y[1:]
 
 
@@ -251,7 +254,7 @@ def _cos(values: Any, x: Series) -> Series:
 
 
 def _sine_and_cosine(at: Any, x: Series) -> tuple[list, list]:
-    dx = _slopes(x)
+    dx = _derivative_terms(x)
     sine, cosine = [elementary.sin(at)], [elementary.cos(at)]
     for k in range(1, len(x) + 1):
         sine.append(_times(1 / k, _sum(_product(dx[j], cosine[k - j]) for j in range(1, k + 1))))
@@ -260,8 +263,8 @@ def _sine_and_cosine(at: Any, x: Series) -> tuple[list, list]:
 
 
 def _log(values: Any, x: Series) -> Series:
-    """From x * y' = x'."""
-    at, dx, dy = values[1], _slopes(x), [None]
+    """Solves x * y' = x'."""
+    at, dx, dy = values[1], _derivative_terms(x), [None]
     for k in range(1, len(x) + 1):
         known = _sum(_product(dy[j], x[k - j - 1]) for j in range(1, k))
         rest = _difference(dx[k], known)
@@ -270,17 +273,17 @@ def _log(values: Any, x: Series) -> Series:
 
 
 def _sqrt(values: Any, x: Series) -> Series:
-    """From y * y = x."""
+    """Solves y * y = x."""
     y = [values[0]]
     for k in range(1, len(x) + 1):
-        rest = _difference(x[k - 1], _convolved(y, y, k, 1, k))
+        rest = _difference(x[k - 1], _convolution_term(y, y, k, 1, k))
         y.append(None if rest is None else _times(0.5, rest / y[0]))
     return y[1:]
 
 
 def _multiply(values: Any, a: Series, b: Series) -> Series:
     a, b = [values[1], *a], [values[2], *b]
-    return [_convolved(a, b, k) for k in range(1, len(a))]
+    return [_convolution_term(a, b, k) for k in range(1, len(a))]
 
 
 def _square(values: Any, x: Series) -> Series:
@@ -288,10 +291,10 @@ def _square(values: Any, x: Series) -> Series:
 
 
 def _divide(values: Any, a: Series, b: Series) -> Series:
-    """From y * b = a."""
+    """Solves y * b = a."""
     y, below = [values[0]], [values[2], *b]
     for k in range(1, len(a) + 1):
-        rest = _difference(a[k - 1], _convolved(below, y, k, 1))
+        rest = _difference(a[k - 1], _convolution_term(below, y, k, 1))
         y.append(None if rest is None else rest / below[0])
     return y[1:]
 

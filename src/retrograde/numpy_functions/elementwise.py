@@ -1,4 +1,4 @@
-"""Functions of each element."""
+"""Elementwise functions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, brief
 from retrograde.values.shapes import normalize_axis
 
-_MOST_DECIMALS = 308  # 10 to the power of one more is not a float64
+_MAX_DECIMALS = 308  # 10**309 overflows float64
 
-# The primitives that take the place of others for booleans.
-OF_BOOLEANS = {
+# Replacements of primitives for booleans.
+BOOL_PRIMITIVES = {
     ar.add: ar.logical_or,
     ar.multiply: ar.logical_and,
     ar.maximum: ar.logical_or,
@@ -39,17 +39,17 @@ def is_bool(x: Tensor) -> bool:
 
 
 def numeric_or_logical(primitive: Primitive, *xs: Tensor) -> Tensor:
-    """Applies `primitive`, or the one that takes its place for booleans."""
-    return apply(OF_BOOLEANS[primitive] if is_bool(xs[0]) else primitive, xs)
+    """Applies `primitive`, or its replacement for booleans."""
+    return apply(BOOL_PRIMITIVES[primitive] if is_bool(xs[0]) else primitive, xs)
 
 
-def without_nan(x: Tensor, instead: float) -> tuple[Tensor, Tensor | None]:
-    """Replaces each NaN. Returns also where they are, or `None` if the dtype has no NaN."""
+def replace_nan(x: Tensor, value: float) -> tuple[Tensor, Tensor | None]:
+    """Replaces NaN by `value`. Also returns a mask of NaN, or `None` if the dtype has no NaN."""
     dtype = x._spec.dtype
     if dtype not in dtypes.INEXACT:
         return x, None
     missing = ar.is_nan(x)
-    return ar.select(missing, Tensor(dtype.type(instead)), x), missing
+    return ar.select(missing, Tensor(dtype.type(value)), x), missing
 
 
 def heaviside(x1: Tensor, x2: Tensor) -> Tensor:
@@ -65,11 +65,11 @@ def trunc(x: Tensor) -> Tensor:
 
 
 def around(x: Tensor, decimals: Any) -> Tensor:
-    """Rounds to so many decimals; for a negative number of them, to tens, hundreds and so on."""
+    """Rounds to a number of decimals. Negative numbers round to tens, hundreds and so on."""
     decimals = integer(decimals, "around: decimals")
-    if abs(decimals) > _MOST_DECIMALS:
+    if abs(decimals) > _MAX_DECIMALS:
         raise ValueError(
-            f"around: `decimals` must be from {-_MOST_DECIMALS} to {_MOST_DECIMALS}. Received: "
+            f"around: `decimals` must be from {-_MAX_DECIMALS} to {_MAX_DECIMALS}. Received: "
             f"{brief(decimals)}."
         )
     factor = 10.0 ** abs(decimals)
@@ -83,14 +83,14 @@ def sinc(x: Tensor) -> Tensor:
     return ar.select(angle == 0.0, near_zero, el.sin(angle) / angle)
 
 
-def logaddexp(x1: Tensor, x2: Tensor, unit: float = 1.0) -> Tensor:
-    """Computes the logarithm of a sum, to the base whose natural logarithm is `unit`.
+def logaddexp(x1: Tensor, x2: Tensor, log_base: float = 1.0) -> Tensor:
+    """Computes the logarithm of a sum of powers; `log_base` is the natural logarithm of the base.
 
-    Which of two equal numbers counts as the larger does not matter: each has half of the gradient.
+    If the numbers are equal, each receives half of the gradient.
     """
     larger, smaller = ar.select(x1 >= x2, x1, x2), ar.select(x1 >= x2, x2, x1)
     difference = smaller - larger
-    y = larger + el.softplus(difference * unit) / unit
+    y = larger + el.softplus(difference * log_base) / log_base
     return ar.select(ar.is_nan(difference), x1 + x2, y)  # infinities of one sign, or NaN
 
 
@@ -100,7 +100,7 @@ def logaddexp2(x1: Tensor, x2: Tensor) -> Tensor:
 
 
 def diff(x: Tensor, n: int = 1, axis: Any = -1) -> Tensor:
-    """Computes the differences of neighbors `n` times; of booleans, whether they differ."""
+    """Computes differences of neighboring elements `n` times; for booleans, whether they differ."""
     if n < 0:
         raise ValueError(f"diff: `n` must not be negative. Received: {n}.")
     if not -x.ndim <= axis < x.ndim:

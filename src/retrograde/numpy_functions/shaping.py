@@ -1,4 +1,4 @@
-"""Orders of axes, repetition, rotation, triangles, and elements picked along an axis."""
+"""Axis permutation, tiling, rotation, triangles, and selection of elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrograde.ops.casting import identity
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import broadcast, normalize_axis
 
-# `wrong` makes the error for an axis that does not exist: TensorFlow's class, or Keras's.
+# `wrong` creates the error for an axis out of range, with TensorFlow's or Keras's class.
 
 
 def swapaxes(x: Tensor, axis1: Any, axis2: Any, wrong: Callable = invalid) -> Tensor:
@@ -50,7 +50,7 @@ def moveaxis(
 
 
 def axis_to_end(x: Tensor, axis: int) -> Tensor:
-    """Returns `x` with one axis after all others."""
+    """Moves one axis to the end."""
     others = [i for i in range(x.ndim) if i != axis]
     return x if axis == x.ndim - 1 else shaping.transpose(x, perm=(*others, axis))
 
@@ -65,7 +65,7 @@ def broadcast_all(xs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def at_least(count: int, x: Tensor) -> Tensor:
-    """Returns `x` with at least `count` axes: a vector becomes a row, a matrix comes first."""
+    """Adds axes of size 1 until there are `count`: first in front, up to two, then at the end."""
     shape = x._spec.shape
     if len(shape) >= count:
         return x
@@ -74,14 +74,14 @@ def at_least(count: int, x: Tensor) -> Tensor:
 
 
 def tile(x: Tensor, times: tuple[int, ...]) -> Tensor:
-    """Repeats `x` as a whole along each axis; it gets as many axes as `times` has numbers."""
+    """Tiles `x` along each axis. `x` gets at least as many axes as `times` has elements."""
     count = max(x.ndim, len(times))
     x = shaping.reshape(x, shape=(1,) * (count - x.ndim) + x._spec.shape)
     return tf.tile(x, (1,) * (count - len(times)) + times)
 
 
 def rot90(x: Tensor, turns: int, axes: Iterable[int]) -> Tensor:
-    """Rotates `x` by 90 degrees so many times, from the first of two axes towards the second."""
+    """Rotates `x` by 90 degrees `turns` times, from the first of two axes towards the second."""
     turns %= 4
     if turns == 0:
         return identity(x)
@@ -113,7 +113,7 @@ def _banded(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -
 
 
 def vander(x: Tensor, count: int | None, increasing: bool) -> Tensor:
-    """Returns the powers of each element in a row, by default as many as elements."""
+    """Returns a row of powers for each element, by default as many as there are elements."""
     if x.ndim != 1:
         raise ValueError(f"vander: expected a vector. Received: shape {x._spec.shape}.")
     exponents = np.arange(x._spec.shape[0] if count is None else count)

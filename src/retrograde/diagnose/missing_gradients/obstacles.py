@@ -11,7 +11,7 @@ from retrograde.core.custom_gradient import CustomName
 from retrograde.core.recorders import isolate
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor
-from retrograde.derivatives.jacobian import pull
+from retrograde.derivatives.jacobian import pull_back
 from retrograde.diagnose.missing_gradients import causes
 from retrograde.diagnose.missing_gradients.disconnected import DisconnectedQuery
 from retrograde.diagnose.missing_gradients.findings import Finding
@@ -211,7 +211,9 @@ class ExplainQuery(DisconnectedQuery):
         inexact = [t for t in self.targets if t._spec.dtype in dtypes.INEXACT]
         seeds = [np.ones(t._spec.shape, t._spec.dtype) for t in inexact]
         with isolate():
-            pull(TapeSnapshot(list(tape._entries), tape._roots, False), inexact, seeds, [tensor])
+            pull_back(
+                TapeSnapshot(list(tape._entries), tape._roots, False), inexact, seeds, [tensor]
+            )
 
 
 def alive(references: tuple) -> list:

@@ -14,7 +14,7 @@ from retrograde.experimental.numpy._inputs import inexact, tensor_of, unsupporte
 from retrograde.experimental.numpy.creation import diagonal
 from retrograde.experimental.numpy.dtypes import common_dtype, parse_dtype
 from retrograde.experimental.numpy.shaping import atleast_1d, ravel
-from retrograde.numpy_functions.elementwise import without_nan
+from retrograde.numpy_functions.elementwise import replace_nan
 from retrograde.ops.casting import to_dtype
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
@@ -215,12 +215,12 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """Computes the sum over `axis`, ignoring NaNs."""
-    return sum(without_nan(tensor_of(a), 0)[0], axis, dtype, keepdims)
+    return sum(replace_nan(tensor_of(a), 0)[0], axis, dtype, keepdims)
 
 
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """Computes the product over `axis`, ignoring NaNs."""
-    return prod(without_nan(tensor_of(a), 1)[0], axis, dtype, keepdims)
+    return prod(replace_nan(tensor_of(a), 1)[0], axis, dtype, keepdims)
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:

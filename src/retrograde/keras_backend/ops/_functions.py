@@ -2,7 +2,7 @@
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.ops._inputs import inexact, pair
-from retrograde.numpy_functions.elementwise import OF_BOOLEANS
+from retrograde.numpy_functions.elementwise import BOOL_PRIMITIVES
 
 
 def unary(primitive, convert=inexact):
@@ -12,7 +12,7 @@ def unary(primitive, convert=inexact):
 
 def binary(primitive, convert=pair):
     """Returns a function that converts its two arguments and applies `primitive` to them."""
-    of_booleans = OF_BOOLEANS.get(primitive)
+    of_booleans = BOOL_PRIMITIVES.get(primitive)
     if of_booleans is None:
         return lambda x1, x2: apply(primitive, convert(x1, x2))
 

@@ -31,7 +31,7 @@ from retrograde.keras_backend.ops.numpy.manipulation import (
     ravel,
     reshape,
 )
-from retrograde.numpy_functions.elementwise import OF_BOOLEANS, is_bool, without_nan
+from retrograde.numpy_functions.elementwise import BOOL_PRIMITIVES, is_bool, replace_nan
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction, scan
 from retrograde.ops.casting import to_dtype
@@ -133,7 +133,7 @@ def _extreme(primitive, binary, x, axis, keepdims, initial):
             f"{primitive.name}: cannot reduce zero elements, shape {shape_of(x)}, without an "
             "`initial` value."
         )
-    y = _reduce(OF_BOOLEANS[primitive] if is_bool(x) else primitive, x, axes, keepdims)
+    y = _reduce(BOOL_PRIMITIVES[primitive] if is_bool(x) else primitive, x, axes, keepdims)
     return y if initial is None else binary(y, of_dtype(initial, y._spec.dtype))
 
 
@@ -170,15 +170,15 @@ def _arg_extreme(primitive, x, axis, keepdims):
 
 
 def nansum(x, axis=None, keepdims=False):
-    return sum(without_nan(tensor(x), 0)[0], axis, keepdims)
+    return sum(replace_nan(tensor(x), 0)[0], axis, keepdims)
 
 
 def nanprod(x, axis=None, keepdims=False):
-    return prod(without_nan(tensor(x), 1)[0], axis, keepdims)
+    return prod(replace_nan(tensor(x), 1)[0], axis, keepdims)
 
 
 def nanmean(x, axis=None, keepdims=False):
-    y, is_nan = without_nan(tensor(x), 0)
+    y, is_nan = replace_nan(tensor(x), 0)
     if is_nan is None:
         return mean(y, axis, keepdims)
     return sum(y, axis, keepdims) / _count(y, is_nan, axis, keepdims)
@@ -192,7 +192,7 @@ def _count(x, is_nan, axis, keepdims):
 
 def nanvar(x, axis=None, keepdims=False):
     x = inexact(x)
-    y, is_nan = without_nan(at_least_float32(x), 0)
+    y, is_nan = replace_nan(at_least_float32(x), 0)
     count = _count(y, is_nan, axis, True)
     distance = y - sum(y, axis, True) / count
     squares = ar.mask(distance * distance, ar.logical_not(is_nan))
@@ -215,7 +215,7 @@ def nanmin(x, axis=None, keepdims=False):
 
 
 def _nan_extreme(extreme, fill, x, axis, keepdims):
-    y, is_nan = without_nan(tensor(x), fill)
+    y, is_nan = replace_nan(tensor(x), fill)
     result = extreme(y, axis, keepdims)
     if is_nan is None:
         return result
@@ -261,8 +261,8 @@ def cumprod(x, axis=None, dtype=None):
 
 
 def nancumsum(x, axis=None, dtype=None):
-    return cumsum(without_nan(tensor(x), 0)[0], axis, dtype)
+    return cumsum(replace_nan(tensor(x), 0)[0], axis, dtype)
 
 
 def nancumprod(x, axis=None, dtype=None):
-    return cumprod(without_nan(tensor(x), 1)[0], axis, dtype)
+    return cumprod(replace_nan(tensor(x), 1)[0], axis, dtype)
