@@ -13,7 +13,7 @@ from retrograde.ops._windows import Windows
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.indexing import gather
 from retrograde.ops.random_state import Draw
-from retrograde.random._sampling import bits
+from retrograde.random._sampling import generator_of
 from retrograde.values.arguments import as_float, as_text
 from retrograde.values.errors import invalid, to_list
 
@@ -76,7 +76,7 @@ def _sequences(
     ratios = _ratios(ratio, op_name)
     if x.ndim != 4:
         raise invalid(f"{op_name}: the input must have 4 axes. Received: shape {x._spec.shape}.")
-    generator = bits(Draw((seed % 2**64, 0), (0, 0)) if seed else random_state.draw_key())
+    generator = generator_of(Draw((seed % 2**64, 0), (0, 0)) if seed else random_state.draw_key())
     bounds = []
     for n, r in zip(x._spec.shape[1:3], ratios, strict=True):
         count = int(n / r)

@@ -15,7 +15,13 @@ from retrograde.ops.arithmetic import maximum
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.host_functions import register_function
 from retrograde.ops.random_state import Draw
-from retrograde.random._sampling import bits, call_each_time, draw_unit, full_range, unit_uniform
+from retrograde.random._sampling import (
+    call_each_time,
+    draw_unit,
+    full_range,
+    generator_of,
+    unit_uniform,
+)
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import invalid
@@ -106,7 +112,7 @@ def _integers(draw: Draw, low: Any, high: Any, shape: tuple[int, ...], dtype: np
             f"uniform: minval and maxval of shapes {low.shape} and {high.shape} do not broadcast "
             f"to {shape}."
         )
-    return np.asarray(bits(draw).integers(low, high, full_shape, dtype))
+    return np.asarray(generator_of(draw).integers(low, high, full_shape, dtype))
 
 
 def _floating(dtype: Any) -> np.dtype:
@@ -142,7 +148,9 @@ def _truncated(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_n
             f"{op_name}: expected finite means, stddevs > 0 and minvals < maxvals. Received: "
             f"{mean}, {stddev}, {low} and {high}."
         )
-    unit = _truncated_unit(bits(draw).random(shape), (low - mean) / stddev, (high - mean) / stddev)
+    unit = _truncated_unit(
+        generator_of(draw).random(shape), (low - mean) / stddev, (high - mean) / stddev
+    )
     return np.clip((mean + stddev * unit).astype(dtype), low.astype(dtype), high.astype(dtype))
 
 
@@ -187,7 +195,7 @@ def _counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, op_name:
     rates = _real(lam, op_name)
     if not np.all(rates < 2.0**62):
         raise invalid(f"{op_name}: expected rates below 2 ** 62. Received: {rates}.")
-    return np.asarray(bits(draw).poisson(np.maximum(rates, 0), shape)).astype(dtype)
+    return np.asarray(generator_of(draw).poisson(np.maximum(rates, 0), shape)).astype(dtype)
 
 
 def stateless_poisson(draw: Draw, shape: Any, lam: Any, dtype: Any) -> Tensor:
@@ -215,7 +223,7 @@ def _successes(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_n
             f"{op_name}: expected counts from 0 to 2 ** 62 and probabilities from 0 to 1. "
             f"Received: {n} and {p}."
         )
-    return np.asarray(bits(draw).binomial(n.astype(np.int64), p, shape)).astype(dtype)
+    return np.asarray(generator_of(draw).binomial(n.astype(np.int64), p, shape)).astype(dtype)
 
 
 def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, op_name: str) -> Tensor:
@@ -245,7 +253,7 @@ def _classes(
     x = _real(logits, op_name)
     with np.errstate(all="ignore"):  # all probabilities of a row may be 0
         ends = np.cumsum(np.exp(x - x.max(1, keepdims=True)), axis=1)
-    u = bits(draw).random((len(x), count)) * ends[:, -1:]
+    u = generator_of(draw).random((len(x), count)) * ends[:, -1:]
     u = np.minimum(u, np.nextafter(ends[:, -1:], 0))  # rounding must not exceed the last end
     classes = [row.searchsorted(v, side="right") for row, v in zip(ends, u, strict=True)]
     return np.array(classes, dtype).reshape(len(x), count)
@@ -294,5 +302,5 @@ def _gamma(draw: Draw, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | Non
 @register_function
 def _standard_gamma(draw: Draw, alpha: np.ndarray, shape: tuple, dtype: np.dtype) -> np.ndarray:
     shapes = alpha.astype(np.float64)
-    numbers = bits(draw).standard_gamma(np.where(shapes < 0, 1, shapes), shape)
+    numbers = generator_of(draw).standard_gamma(np.where(shapes < 0, 1, shapes), shape)
     return np.where(shapes < 0, np.nan, numbers).astype(dtype)

@@ -82,7 +82,7 @@ def _seed_host(draw_of: Callable, values: None) -> HostCallback:
 HOST_BUILDERS["seed"] = _seed_host
 
 
-def bits(draw: Draw) -> np.random.Generator:
+def generator_of(draw: Draw) -> np.random.Generator:
     """Returns the NumPy generator of one draw; while tracing, it is valid for that call only."""
     if draw.words is not None:
         np.asarray(draw.words)
@@ -134,7 +134,7 @@ HOST_BUILDERS["random"] = _random_host
 @register_function
 def permutation(draw: Draw, size: int) -> np.ndarray:
     """Returns a random permutation of the numbers below `size`."""
-    return bits(draw).permutation(size)
+    return generator_of(draw).permutation(size)
 
 
 def words_of(draw: Draw) -> Tensor:
@@ -150,14 +150,14 @@ def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndar
     """Draws uniform numbers in [0, 1)."""
     if dtype in _FRACTION_BITS:  # rounding a float32 down to these could give 1
         steps = 1 << _FRACTION_BITS[dtype]
-        return (bits(draw).integers(0, steps, shape) / np.float32(steps)).astype(dtype)
-    return np.asarray(bits(draw).random(shape, dtype))
+        return (generator_of(draw).integers(0, steps, shape) / np.float32(steps)).astype(dtype)
+    return np.asarray(generator_of(draw).random(shape, dtype))
 
 
 @register_function
 def unit_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Draws standard normal numbers."""
-    return _normal_from(bits(draw), shape, dtype)
+    return _normal_from(generator_of(draw), shape, dtype)
 
 
 def _normal_from(generator: np.random.Generator, shape: Any, dtype: np.dtype) -> np.ndarray:
@@ -168,7 +168,7 @@ def _normal_from(generator: np.random.Generator, shape: Any, dtype: np.dtype) ->
 @register_function
 def unit_truncated_normal(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Draws standard normal numbers and redraws those beyond two standard deviations."""
-    generator = bits(draw)
+    generator = generator_of(draw)
     values = _normal_from(generator, shape, dtype)
     while (far := np.abs(values) > 2).any():
         values[far] = _normal_from(generator, int(far.sum()), dtype)
@@ -183,4 +183,6 @@ def full_range(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
 @register_function
 def _integers(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     limits = np.iinfo(dtype)
-    return np.asarray(bits(draw).integers(limits.min, limits.max, shape, dtype, endpoint=True))
+    return np.asarray(
+        generator_of(draw).integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    )

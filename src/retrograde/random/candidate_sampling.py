@@ -14,7 +14,7 @@ from retrograde.ops import random_state
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
 from retrograde.ops.random_state import Draw
-from retrograde.random._sampling import bits, words_of
+from retrograde.random._sampling import generator_of, words_of
 from retrograde.strings._numbers import parse_number
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_float, as_text, shown
@@ -316,7 +316,7 @@ def _sample(
     unique: bool,
 ) -> Sample:
     if key.levels:
-        bits(key)  # raises for batches
+        generator_of(key)  # raises for batches
     return _sample_now(words_of(key), draw, probability, num_classes, true, num_sampled, unique)
 
 
@@ -330,7 +330,7 @@ def _sample_now(
     num_sampled: int,
     unique: bool,
 ) -> Sample:
-    generator = bits(Draw.from_words(np.asarray(words)))
+    generator = generator_of(Draw.from_words(np.asarray(words)))
     tries = num_sampled
     if not unique:
         sampled = draw(generator, num_sampled).astype(_INT64)

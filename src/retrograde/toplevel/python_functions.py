@@ -96,10 +96,8 @@ def _call_each_time(func: Callable, inputs: list, output_dtypes: list) -> list:
 
 def _gradient(func: Callable, output_dtypes: list, *tensors: Tensor) -> list:
     """Computes the gradient of `func` with respect to its arguments; cotangents come last."""
-    arguments, cotangents = (
-        list(tensors[: -len(output_dtypes)]),
-        list(tensors[-len(output_dtypes) :]),
-    )
+    count = len(output_dtypes)
+    arguments, cotangents = list(tensors[:-count]), list(tensors[-count:])
     with GradientTape() as tape:
         tape.watch([x for x in arguments if x._spec.dtype in dtypes.INEXACT])
         outputs = _call(func, arguments, output_dtypes)
@@ -114,20 +112,20 @@ def _gradient_rule(gradient: Callable, arguments: list) -> Callable:
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         cotangents = g if type(g) is tuple else (g,)
         positions = [i for i, x in enumerate(cotangents) if x._spec.dtype in dtypes.INEXACT]
-        results = [as_dtype(cotangents[i]._spec.dtype) for i in positions]
+        cotangent_dtypes = [as_dtype(cotangents[i]._spec.dtype) for i in positions]
 
         def inexact_outputs(*tensors: Tensor) -> list:
-            results = gradient(*tensors)
-            return [results[i] for i in positions]
+            gradients = gradient(*tensors)
+            return [gradients[i] for i in positions]
 
         inputs = [*arguments, *[cotangents[i] for i in positions]]
-        outputs = [as_dtype(kind) for kind in argument_dtypes]
+        output_dtypes = [as_dtype(dtype) for dtype in argument_dtypes]
         results = _call_each_time(
-            functools.partial(_gradient, inexact_outputs, results), inputs, outputs
+            functools.partial(_gradient, inexact_outputs, cotangent_dtypes), inputs, output_dtypes
         )
         return [
-            y if kind in dtypes.INEXACT else None
-            for y, kind in zip(results, argument_dtypes, strict=True)
+            y if dtype in dtypes.INEXACT else None
+            for y, dtype in zip(results, argument_dtypes, strict=True)
         ]
 
     return rule
