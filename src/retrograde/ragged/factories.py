@@ -171,20 +171,20 @@ def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
     found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
     if not found:
         return op(*args, **kwargs)
-    model = found[0]
+    template = found[0]
 
     def flat(x: Any) -> Any:
-        return align_to_flat_values(model, x) if isinstance(x, RaggedTensor) else x
+        return align_to_flat_values(template, x) if isinstance(x, RaggedTensor) else x
 
     result = op(*map(flat, args), **{name: flat(x) for name, x in kwargs.items()})
-    size = model.flat_values.shape[0]
+    size = template.flat_values.shape[0]
     tensor = tensor_or_variable(result)
     if tensor is not None and (not tensor.ndim or tensor.shape[0] != size):
         raise ValueError(
             f"map_flat_values: op must keep the number of flat values, {size}. It returned the "
             f"shape {tuple(tensor.shape)}."
         )
-    return model.with_flat_values(result)
+    return template.with_flat_values(result)
 
 
 def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:

@@ -29,20 +29,22 @@ from retrograde.values.shapes import normalize_axis
 
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
     """Applies `function` elementwise; dense arguments are broadcast to the ragged one."""
-    model = _model(args, kwargs)
-    flat = [align_to_flat_values(model, x) for x in args]
-    named = {name: align_to_flat_values(model, x) for name, x in kwargs.items() if name != "name"}
-    return model.with_flat_values(function(*flat, **named))
+    template = _most_ragged(args, kwargs)
+    flat = [align_to_flat_values(template, x) for x in args]
+    named = {
+        name: align_to_flat_values(template, x) for name, x in kwargs.items() if name != "name"
+    }
+    return template.with_flat_values(function(*flat, **named))
 
 
 def map_flat(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
     """Applies `function` to the flat values; other arguments are passed unchanged."""
-    model = _model(args, kwargs)
-    args, kwargs = map_instances(RaggedTensor, lambda x: _align_ragged(model, x), args, kwargs)
-    return model.with_flat_values(function(*args, **kwargs))
+    template = _most_ragged(args, kwargs)
+    args, kwargs = map_instances(RaggedTensor, lambda x: _align_ragged(template, x), args, kwargs)
+    return template.with_flat_values(function(*args, **kwargs))
 
 
-def _model(args: tuple, kwargs: dict) -> RaggedTensor:
+def _most_ragged(args: tuple, kwargs: dict) -> RaggedTensor:
     """Returns the argument with the most ragged axes; the result has its row partitions."""
     found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
     if not found:
@@ -55,27 +57,27 @@ def _primitive(primitive: Primitive, *args: Any) -> RaggedTensor:
     return elementwise(lambda *flat: run(primitive, *flat), *args)
 
 
-def align_to_flat_values(model: RaggedTensor, x: Any) -> Any:
-    """Broadcasts `x` to `model`; returns its elements aligned with the flat values of `model`."""
+def align_to_flat_values(template: RaggedTensor, x: Any) -> Any:
+    """Broadcasts `x` to `template` and returns the elements for its flat values."""
     if isinstance(x, RaggedTensor):
-        return _align_ragged(model, x)
+        return _align_ragged(template, x)
     listed = isinstance(x, (list, tuple, range))
     if tensor_or_variable(x) is None and not listed and np.ndim(x) == 0:
         return x
-    x = as_tensor(x, hint=model.flat_values._spec.dtype)
-    inner = model.flat_values.ndim - 1
-    return x if x.ndim <= inner else _gather_broadcast(model, x, inner)
+    x = as_tensor(x, hint=template.flat_values._spec.dtype)
+    inner = template.flat_values.ndim - 1
+    return x if x.ndim <= inner else _gather_broadcast(template, x, inner)
 
 
-def _align_ragged(model: RaggedTensor, x: RaggedTensor) -> Tensor:
+def _align_ragged(template: RaggedTensor, x: RaggedTensor) -> Tensor:
     """Returns the flat values of `x`, repeated along ragged axes where `x` has size 1."""
-    shared, missing = x._partitions, model.ragged_rank - x.ragged_rank
-    fits = rows.rank_of(x) == rows.rank_of(model) and all(
-        a.equals(b) for a, b in zip(shared, model._partitions, strict=False)
+    shared, missing = x._partitions, template.ragged_rank - x.ragged_rank
+    fits = rows.rank_of(x) == rows.rank_of(template) and all(
+        a.equals(b) for a, b in zip(shared, template._partitions, strict=False)
     )
     if not fits or any(n != 1 for n in x.flat_values.shape[1 : 1 + missing]):
         raise invalid(
-            f"Two RaggedTensors of shapes {model.shape} and {x.shape} cannot be broadcast. "
+            f"Two RaggedTensors of shapes {template.shape} and {x.shape} cannot be broadcast. "
             "Expected equal row lengths."
         )
     if not missing:
@@ -83,32 +85,32 @@ def _align_ragged(model: RaggedTensor, x: RaggedTensor) -> Tensor:
     count, *sizes = x.flat_values.shape
     flat = reshape(x.flat_values, shape=(count, *sizes[missing:]))
     which = np.arange(count)
-    for part in model._partitions[x.ragged_rank :]:
+    for part in template._partitions[x.ragged_rank :]:
         which = which[part.rowids]
     return indexing.gather(flat, Tensor(which), axis=0)
 
 
-def _gather_broadcast(model: RaggedTensor, x: Tensor, inner: int) -> Tensor:
+def _gather_broadcast(template: RaggedTensor, x: Tensor, inner: int) -> Tensor:
     """Gathers for each flat value the element of a dense tensor that is broadcast to it."""
     outer = x.ndim - inner
-    if outer > model.ragged_rank + 1:
-        raise _not_broadcast(model, x)
-    coordinates = model._coordinates()[:, model.ragged_rank + 1 - outer :]
-    lengths = [np.array([model._partition.nrows]), *(p.lengths for p in model._partitions)]
+    if outer > template.ragged_rank + 1:
+        raise _not_broadcast(template, x)
+    coordinates = template._coordinates()[:, template.ragged_rank + 1 - outer :]
+    lengths = [np.array([template._partition.nrows]), *(p.lengths for p in template._partitions)]
     for axis, (size, expected) in enumerate(
         zip(x.shape[:outer], lengths[len(lengths) - outer :], strict=True)
     ):
         if size == 1:
             coordinates[:, axis] = 0
         elif (expected != size).any():
-            raise _not_broadcast(model, x)
+            raise _not_broadcast(template, x)
     return indexing.gather_nd(x, Tensor(coordinates), batch_dims=0)
 
 
-def _not_broadcast(model: RaggedTensor, x: Tensor) -> Exception:
+def _not_broadcast(template: RaggedTensor, x: Tensor) -> Exception:
     return invalid(
         f"A tensor of shape {tuple(x.shape)} does not broadcast to a RaggedTensor of shape "
-        f"{model.shape}. Expected 1 or the length of all rows along each axis."
+        f"{template.shape}. Expected 1 or the length of all rows along each axis."
     )
 
 
