@@ -1,4 +1,4 @@
-"""The writes of one call are committed at once: under threads, Control-C and fork."""
+"""Tests that all writes of a call are committed together, under threads, Control-C and fork."""
 
 import contextlib
 import itertools
@@ -13,12 +13,12 @@ from retrograde.core import variable, variable_cell
 from retrograde.program import function, traces, tracing
 from tests.interrupts import At, interrupt
 
-BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
+NUMPY_AND_XLA = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
 THREADS = 4
 
 
 def run_in_threads(work, count=THREADS):
-    """Runs `work(i)` in threads that start together, and raises what one of them raises."""
+    """Runs `work(i)` in threads that start at the same time, and raises their first error."""
     start, errors = threading.Barrier(count), []
 
     def run(i):
@@ -38,8 +38,8 @@ def run_in_threads(work, count=THREADS):
 
 
 class TestThreads:
-    @BOTH
-    def test_no_update_is_lost(self, compiled):
+    @NUMPY_AND_XLA
+    def test_concurrent_updates_are_not_lost(self, compiled):
         v = tf.Variable(0)
         add = tf.function(lambda: v.assign_add(1), jit_compile=compiled)
 
@@ -47,37 +47,37 @@ class TestThreads:
 
         assert int(v) == 500 * THREADS
 
-    @BOTH
-    def test_functions_and_eager_code_update_the_same_variable(self, compiled):
+    @NUMPY_AND_XLA
+    def test_updates_by_functions_and_eager_code_are_not_lost(self, compiled):
         v = tf.Variable(0)
         add = tf.function(lambda: v.assign_add(1), jit_compile=compiled)
         subtract = tf.function(lambda n: v.assign_sub(n), jit_compile=compiled)
-        works = [add, lambda: subtract(tf.constant(1)), lambda: v.assign_add(1), add]
+        steps = [add, lambda: subtract(tf.constant(1)), lambda: v.assign_add(1), add]
 
-        run_in_threads(lambda i: [works[i]() for _ in range(300)])
+        run_in_threads(lambda i: [steps[i]() for _ in range(300)])
 
         assert int(v) == 300 * 2
 
-    def test_other_threads_find_a_trace_once_it_is_complete(self):
-        """Until a trace is closed, its tensors are in scope, and closing it would end that."""
+    def test_other_threads_see_only_complete_traces(self):
+        """The tensors of a trace are in scope until it is closed."""
         for n in itertools.count(1):
             v = tf.Variable(0.0)
             add = tf.function(lambda v=v: v.assign_add(1.0))
-            found = []
+            tensor_counts = []
 
-            def look(add=add, found=found):
+            def count_tensors(add=add, tensor_counts=tensor_counts):
                 traces = [trace for traces in add._signatures.values() for trace in traces.all]
-                found.extend(len(trace._tracer._tensors) for trace in traces)
+                tensor_counts.extend(len(trace._tracer._tensors) for trace in traces)
 
-            with At(n, look, [function.__file__]) as place:
+            with At(n, count_tensors, [function.__file__]) as at:
                 add()
-            assert not any(found)
-            if not place.was_reached:
+            assert not any(tensor_counts)
+            if not at.was_reached:
                 break
         assert n > 200
 
-    @BOTH
-    def test_no_update_is_lost_under_tapes(self, compiled):
+    @NUMPY_AND_XLA
+    def test_updates_under_tapes_are_not_lost(self, compiled):
         v, w = tf.Variable(0.0), tf.Variable(2.0)
 
         @tf.function(jit_compile=compiled)
@@ -95,19 +95,19 @@ class TestThreads:
 
         assert float(v) == 100 * THREADS
 
-    def test_variables_that_are_written_together_are_seen_together(self):
+    def test_assigned_variables_are_consistent(self):
         a, b = tf.Variable(0), tf.Variable(0)
 
         @tf.function
-        def both():
+        def step():
             a.assign_add(1)
             b.assign(a)
 
-        run_in_threads(lambda _: [both() for _ in range(300)])
+        run_in_threads(lambda _: [step() for _ in range(300)])
 
         assert int(a) == int(b) == 300 * THREADS
 
-    def test_a_call_that_draws_random_numbers_loses_no_update(self):
+    def test_updates_by_a_function_with_random_numbers_are_not_lost(self):
         v = tf.Variable(0)
 
         @tf.function
@@ -119,11 +119,11 @@ class TestThreads:
 
         assert int(v) == 200 * THREADS
 
-    def test_python_code_in_a_call_may_wait_for_another_thread(self):
-        v, seen = tf.Variable(0), []
+    def test_a_py_function_can_wait_for_another_thread(self):
+        v, values_read = tf.Variable(0), []
 
-        def other_thread():
-            thread = threading.Thread(target=lambda: seen.append(int(v)))
+        def read_in_other_thread():
+            thread = threading.Thread(target=lambda: values_read.append(int(v)))
             thread.start()
             thread.join(10)
             return np.int32(thread.is_alive())
@@ -131,13 +131,13 @@ class TestThreads:
         @tf.function
         def step():
             v.assign_add(1)
-            return tf.py_function(other_thread, [], tf.int32)
+            return tf.py_function(read_in_other_thread, [], tf.int32)
 
         assert [int(step()) for _ in range(3)] == [0, 0, 0]
-        assert len(seen) == 3
+        assert len(values_read) == 3
 
 
-def three_variables(compiled=False):
+def make_step(compiled=False):
     variables = [tf.Variable(tf.zeros([2])) for _ in range(3)]
 
     @tf.function(jit_compile=compiled)
@@ -153,11 +153,11 @@ def fast_call(step, x):
     return step(x)
 
 
-def by_name(step, x):
+def keyword_call(step, x):
     return step(x=x)
 
 
-def under_a_tape(step, x):
+def call_under_a_tape(step, x):
     with tf.GradientTape():
         return step(x)
 
@@ -173,50 +173,50 @@ class TestControlC:
         variable_cell.__file__,
     )
 
-    @pytest.mark.parametrize("call", [fast_call, by_name, under_a_tape])
+    @pytest.mark.parametrize("call", [fast_call, keyword_call, call_under_a_tape])
     def test_a_replayed_call_writes_all_variables_or_none(self, call):
-        variables, step = three_variables()
+        variables, step = make_step()
         x = tf.ones([2])
         for _ in range(3):
             call(step, x)
 
         for n in itertools.count(1):
             before = float(variables[0][0])
-            place = At(n, interrupt, self.FILES, realistic=True)
-            with place, contextlib.suppress(KeyboardInterrupt):
+            at = At(n, interrupt, self.FILES, realistic=True)
+            with at, contextlib.suppress(KeyboardInterrupt):
                 call(step, x)
             values = {float(i) for v in variables for i in v.numpy()}
             assert values in ({before}, {before + 1.0})
-            if not place.was_reached:
+            if not at.was_reached:
                 break
         assert n > 10
         assert values == {before + 1.0}
 
-    @pytest.mark.parametrize("call", [fast_call, under_a_tape])
+    @pytest.mark.parametrize("call", [fast_call, call_under_a_tape])
     def test_a_traced_call_writes_all_variables_or_none(self, call):
         x = tf.ones([2])
         for n in itertools.count(1, 7):
-            variables, step = three_variables()
-            place = At(n, interrupt, self.FILES, realistic=True)
-            with place, contextlib.suppress(KeyboardInterrupt):
+            variables, step = make_step()
+            at = At(n, interrupt, self.FILES, realistic=True)
+            with at, contextlib.suppress(KeyboardInterrupt):
                 call(step, x)
             values = {float(i) for v in variables for i in v.numpy()}
             assert values in ({0.0}, {1.0})
             call(step, x)
-            if not place.was_reached:
+            if not at.was_reached:
                 break
         assert n > 10
 
-    def test_a_signal_handler_may_call_the_same_function(self):
-        variables, step = three_variables()
+    def test_a_signal_handler_can_call_the_same_function(self):
+        variables, step = make_step()
         x, calls = tf.ones([2]), 3
         for _ in range(calls):
             step(x)
         for n in itertools.count(1):
-            place = At(n, lambda: step(x), ("<retrograde call>",), realistic=True)
-            with place:
+            at = At(n, lambda: step(x), ("<retrograde call>",), realistic=True)
+            with at:
                 step(x)
-            if not place.was_reached:
+            if not at.was_reached:
                 break
             calls += 2
             values = {float(i) for v in variables for i in v.numpy()}
@@ -225,7 +225,7 @@ class TestControlC:
 
 
 def result_in_child(f):
-    """What `f()` returns in a forked child, as text."""
+    """Returns the result of `f()` in a forked child process, as text."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -240,10 +240,10 @@ def result_in_child(f):
     return text
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning", "ignore:.*fork:RuntimeWarning")
 class TestFork:
-    def test_a_child_finds_each_variable_complete_and_free(self):
+    def test_variables_are_consistent_and_unlocked_in_a_child(self):
         v = tf.Variable(tf.zeros([100_000]))
         one = tf.ones([100_000])
         add = tf.function(lambda: v.assign_add(one))
@@ -254,7 +254,7 @@ class TestFork:
                 v.assign_add(one)
                 add()
 
-        def look():
+        def count_distinct_values():
             v.assign_add(one)
             add()
             return len(set(v.numpy().tolist()))
@@ -263,18 +263,18 @@ class TestFork:
         for thread in threads:
             thread.start()
         try:
-            assert [result_in_child(look) for _ in range(10)] == ["1"] * 10
+            assert [result_in_child(count_distinct_values) for _ in range(10)] == ["1"] * 10
         finally:
             stopped.set()
             for thread in threads:
                 thread.join()
 
-    def test_a_child_is_not_stopped_by_a_call_that_another_thread_traces(self):
-        tracing, go_on = threading.Event(), threading.Event()
+    def test_a_child_is_not_blocked_by_a_trace_in_another_thread(self):
+        tracing, resume = threading.Event(), threading.Event()
 
         def wait(x):
             tracing.set()
-            go_on.wait(30)
+            resume.wait(30)
             return x + 1.0
 
         f = tf.function(wait)
@@ -283,43 +283,47 @@ class TestFork:
         tracing.wait(30)
 
         def call():
-            go_on.set()
+            resume.set()
             return f(tf.ones([2])).numpy().tolist()
 
-        found = result_in_child(call)
-        go_on.set()
+        output = result_in_child(call)
+        resume.set()
         thread.join()
 
-        assert found == "[2.0, 2.0]"
+        assert output == "[2.0, 2.0]"
 
     @pytest.mark.parametrize("seed", [None, 7])
-    def test_children_draw_other_numbers_than_each_other_and_the_parent(self, seed):
+    def test_children_and_the_parent_draw_different_numbers(self, seed):
         tf.random.set_seed(seed)
         draw = tf.function(lambda: tf.random.normal([]))
         draw()
 
-        def drawn():
+        def draw_numbers():
             generator = tf.random.get_global_generator()
             return float(tf.random.normal([])), float(draw()), float(generator.normal([]))
 
         generator = tf.random.get_global_generator()
         generator.normal([])
-        texts = {result_in_child(drawn), result_in_child(drawn), str(drawn())}
+        outputs = {
+            result_in_child(draw_numbers),
+            result_in_child(draw_numbers),
+            str(draw_numbers()),
+        }
 
-        assert len({number for text in texts for number in text.strip("()").split(", ")}) == 9
+        assert len({number for text in outputs for number in text.strip("()").split(", ")}) == 9
 
-    def test_what_children_draw_follows_from_the_seed_and_the_order_of_forks(self):
-        def two_children():
+    def test_the_seed_and_the_order_of_forks_determine_the_numbers_of_children(self):
+        def draw_in_two_children():
             tf.random.set_seed(3)
             return [result_in_child(lambda: float(tf.random.normal([]))) for _ in range(2)]
 
-        first, second = two_children(), two_children()
+        first, second = draw_in_two_children(), draw_in_two_children()
 
         assert first == second
         assert len(set(first)) == 2
 
     @pytest.mark.parametrize("kind", ["prefetch", "map"])
-    def test_an_iterator_that_was_made_before_a_fork_says_so(self, kind):
+    def test_a_dataset_iterator_created_before_a_fork_raises_in_the_child(self, kind):
         dataset = tf.data.Dataset.range(9)
         if kind == "map":
             dataset = dataset.map(lambda x: x, num_parallel_calls=2)
@@ -328,13 +332,13 @@ class TestFork:
         iterator = iter(dataset)
         next(iterator)
 
-        def go_on():
+        def next_or_error():
             try:
                 return next(iterator)
             except tf.errors.FailedPreconditionError as error:
                 return error.message
 
-        assert result_in_child(go_on) == (
+        assert result_in_child(next_or_error) == (
             "This dataset iterator was created before a fork, and its threads do not exist in the "
             "forked process. Create the iterator in the process that uses it."
         )

@@ -1,4 +1,4 @@
-"""Results of compiled functions: they stay on the device until a value is read."""
+"""Tests that results of compiled functions stay on the device until a value is read."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def compiled_result():
     return y
 
 
-LOOKS = {
+METADATA = {
     "shape": lambda y: y.shape.as_list(),
     "dtype": lambda y: y.dtype,
     "ndim": lambda y: y.ndim,
@@ -44,16 +44,16 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_the_shape_and_dtype_of_a_result_are_known_without_a_transfer(look):
+@pytest.mark.parametrize("read_metadata", METADATA.values(), ids=METADATA)
+def test_shape_and_dtype_need_no_transfer(read_metadata):
     y = compiled_result()
 
-    look(y)
+    read_metadata(y)
 
     assert y._device.transfers == 0
 
 
-def test_values_are_transferred_once():
+def test_values_are_transferred_only_once():
     y = compiled_result()
 
     total = tf.reduce_sum(y) + tf.reduce_max(y)
@@ -62,15 +62,15 @@ def test_values_are_transferred_once():
     assert y._device.transfers == 1
 
 
-def test_the_shape_of_a_variable_that_a_compiled_step_writes_is_known_without_a_transfer():
+def test_shape_and_dtype_of_an_assigned_variable_need_no_transfer():
     v = tf.Variable(tf.zeros([3, 4]))
     step = tf.function(lambda: v.assign_add(tf.ones([3, 4])), jit_compile=True)
     for _ in range(3):
         step()
     tensor = v._current()
-    tensor._spec.device_array = counted = CountedArray(tensor._device)
+    tensor._spec.device_array = counted_array = CountedArray(tensor._device)
 
     assert (v.shape, v.dtype, v.ndim) == ((3, 4), tf.float32, 2)
     assert tf.shape(v).numpy().tolist() == [3, 4]
-    assert counted.transfers == 0
+    assert counted_array.transfers == 0
     assert v.numpy()[0, 0] == 3.0

@@ -1,4 +1,4 @@
-"""Donation to a compiled step shows in no value of a variable."""
+"""Tests that donating variables to a compiled step never changes the values read from them."""
 
 import contextlib
 import itertools
@@ -17,8 +17,8 @@ from retrograde.program.donation import Donation
 from tests.interrupts import At, interrupt
 
 
-def pair():
-    """Two variables, and a step that adds to both."""
+def make_step():
+    """Returns two variables, a compiled step that adds to both, and its argument."""
     variables = [tf.Variable(tf.zeros([64, 64])) for _ in range(2)]
 
     @tf.function(jit_compile=True)
@@ -33,23 +33,23 @@ def pair():
     return variables, step, x
 
 
-def whole(array):
-    """The one number that an array is full of."""
+def only_value(array):
+    """Returns the value that all elements of an array have."""
     assert array.min() == array.max()
     return float(array.flat[0])
 
 
-def run_together(*works):
-    """Runs functions in threads of their own, and raises what they raise."""
+def run_in_threads(*functions):
+    """Runs each function in its own thread and raises their first error."""
     errors = []
 
-    def guarded(work):
+    def guarded(f):
         try:
-            work()
+            f()
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=[work]) for work in works]
+    threads = [threading.Thread(target=guarded, args=[f]) for f in functions]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -60,53 +60,53 @@ def run_together(*works):
 
 
 def test_variables_are_donated_from_call_to_call_until_they_are_read():
-    variables, step, x = pair()
+    variables, step, x = make_step()
 
     def are_donated():
         return [v._owner is not None for v in variables]
 
     assert are_donated() == [True, True]
-    assert whole(variables[0].numpy()) == 3.0
+    assert only_value(variables[0].numpy()) == 3.0
     assert are_donated() == [False, True]
     step(x)
     assert are_donated() == [True, True]
-    assert [whole(v.numpy()) for v in variables] == [4.0, 4.0]
+    assert [only_value(v.numpy()) for v in variables] == [4.0, 4.0]
     assert are_donated() == [False, False]
 
 
-CHANGES = {
+ASSIGNMENTS = {
     "assign": lambda v: v.assign(tf.fill([64, 64], 10.0)),
     "assign_add": lambda v: v.assign_add(tf.fill([64, 64], 7.0)),
-    "a part": lambda v: v[:].assign(10.0),
+    "slice": lambda v: v[:].assign(10.0),
     "scatter": lambda v: v.scatter_update(
         tf.IndexedSlices(tf.fill([64, 64], 10.0), tf.range(64), [64, 64])
     ),
-    "a function": lambda v: tf.function(lambda: v.assign(v + 7.0))(),
-    "a compiled function": lambda v: tf.function(lambda: v.assign(v + 7.0), jit_compile=True)(),
+    "function": lambda v: tf.function(lambda: v.assign(v + 7.0))(),
+    "compiled function": lambda v: tf.function(lambda: v.assign(v + 7.0), jit_compile=True)(),
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_is_assigned_between_calls_counts(change):
-    (first, second), step, x = pair()
-    change(first)
-    assert whole(first.numpy()) == 10.0
+@pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
+def test_assignments_between_calls_are_used(assign):
+    (first, second), step, x = make_step()
+    assign(first)
+    assert only_value(first.numpy()) == 10.0
     step(x)
     step(x)
 
-    assert [whole(v.numpy()) for v in (first, second)] == [12.0, 5.0]
+    assert [only_value(v.numpy()) for v in (first, second)] == [12.0, 5.0]
 
 
-def test_what_is_assigned_unseen_counts():
-    (first, second), step, x = pair()
+def test_an_assignment_that_is_not_read_is_used():
+    (first, second), step, x = make_step()
     first.assign(tf.fill([64, 64], 10.0))
     step(x)
 
-    assert [whole(v.numpy()) for v in (first, second)] == [11.0, 4.0]
+    assert [only_value(v.numpy()) for v in (first, second)] == [11.0, 4.0]
 
 
-def test_the_same_variables_are_donated_to_one_function_after_another():
-    (first, second), step, x = pair()
+def test_variables_can_be_donated_to_different_functions():
+    (first, second), step, x = make_step()
     double = tf.function(lambda: tf.reduce_sum(first.assign(2.0 * first)), jit_compile=True)
     expected = 3.0
     for _ in range(5):
@@ -114,7 +114,7 @@ def test_the_same_variables_are_donated_to_one_function_after_another():
         step(x)
         expected = 2 * expected + 1
 
-    assert [whole(v.numpy()) for v in (first, second)] == [expected, 8.0]
+    assert [only_value(v.numpy()) for v in (first, second)] == [expected, 8.0]
 
 
 def test_variables_that_are_arguments_are_donated_for_one_call():
@@ -128,14 +128,14 @@ def test_variables_that_are_arguments_are_donated_for_one_call():
     assert [v.numpy().tolist() for v in variables] == [[4.0], [5.0]]
 
 
-def test_a_variable_outlives_the_function_that_it_was_donated_to():
-    variables, step, _ = pair()
+def test_variables_are_valid_after_the_function_is_deleted():
+    variables, step, _ = make_step()
     del step
 
-    assert [whole(v.numpy()) for v in variables] == [3.0, 3.0]
+    assert [only_value(v.numpy()) for v in variables] == [3.0, 3.0]
 
 
-def test_a_result_lives_no_longer_than_its_tensor():
+def test_results_are_freed_with_their_tensors():
     v = tf.Variable([0.0])
     step = tf.function(lambda x: [v.assign_add([1.0]), x * 2.0][1], jit_compile=True)
     for _ in range(3):
@@ -147,7 +147,7 @@ def test_a_result_lives_no_longer_than_its_tensor():
     assert v._owner is not None
 
 
-def test_an_array_of_jax_that_is_held_elsewhere_is_not_donated():
+def test_a_jax_array_with_other_references_is_not_donated():
     array = jax.numpy.zeros([3])
     v = tf.Variable(tf.zeros([3]))
     step = tf.function(lambda x: tf.reduce_sum(v.assign_add(x)), jit_compile=True)
@@ -156,134 +156,138 @@ def test_an_array_of_jax_that_is_held_elsewhere_is_not_donated():
     step(tf.ones([3]))
 
     assert not array.is_deleted()
-    assert whole(v.numpy()) == 1.0
+    assert only_value(v.numpy()) == 1.0
 
 
-def test_a_call_that_fails_leaves_variables_as_they_were():
+def test_a_failed_call_does_not_change_variables():
     variables = [tf.Variable(tf.fill([2], float(i))) for i in range(2)]
     donation = Donation(variables, 1)
 
-    def failing(*_):
+    def fail(*_):
         raise ZeroDivisionError
 
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            donation.run(failing, ())
-    assert [whole(v.numpy()) for v in variables] == [0.0, 1.0]
+            donation.run(fail, ())
+    assert [only_value(v.numpy()) for v in variables] == [0.0, 1.0]
 
 
 # Threads
 
 
-def test_a_thread_can_read_what_another_trains():
-    variables, step, x = pair()
-    seen = []
-    training = threading.Event()
+def test_another_thread_can_read_variables_during_training():
+    variables, step, x = make_step()
+    values_read = []
+    trained = threading.Event()
 
     def train():
         for _ in range(200):
             step(x)
-        training.set()
+        trained.set()
 
     def read():
-        while not training.is_set():
-            seen.append([whole(v.numpy()) for v in variables])
+        while not trained.is_set():
+            values_read.append([only_value(v.numpy()) for v in variables])
 
-    run_together(train, read)
-    assert seen == sorted(seen)
-    assert [whole(v.numpy()) for v in variables] == [203.0, 203.0]
+    run_in_threads(train, read)
+    assert values_read == sorted(values_read)
+    assert [only_value(v.numpy()) for v in variables] == [203.0, 203.0]
 
 
-def test_two_steps_may_read_what_the_other_writes():
-    """As those of a generator and a discriminator do, here in two threads."""
+def test_two_steps_can_read_each_others_variables_in_two_threads():
+    """The training steps of a generator and a discriminator do this."""
     first, second = (tf.Variable(tf.zeros([100])) for _ in range(2))
 
-    def adding(written, read):
+    def make_loop(written, read):
         compiled = tf.function(
             lambda x: tf.reduce_sum(written.assign_add(x + 0.0 * read)), jit_compile=True
         )
 
-        def work():
+        def f():
             for _ in range(100):
                 compiled(tf.ones([100]))
 
-        return work
+        return f
 
-    run_together(adding(first, second), adding(second, first))
-    assert [whole(v.numpy()) for v in (first, second)] == [100.0, 100.0]
+    run_in_threads(make_loop(first, second), make_loop(second, first))
+    assert [only_value(v.numpy()) for v in (first, second)] == [100.0, 100.0]
 
 
-# Signals, which Python handles between any two instructions
+# Signals, which Python can handle between any two instructions
 
 FILES = [donation.__file__, variable_cell.__file__]
 
 
 @contextlib.contextmanager
-def released():
-    """Releases locks that a simulated interrupt left: signals do not come there."""
+def release_locks():
+    """Releases locks that a simulated interrupt left held. Real signals do not arrive there."""
     yield
     for lock in (donation._lock, writing):
         while lock._is_owned():
             lock.release()
 
 
-def test_a_tensor_read_at_any_instruction_of_a_donation_stays_valid():
-    variables, step, x = pair()
+def test_a_tensor_read_during_a_donation_stays_valid():
+    variables, step, x = make_step()
     for n in itertools.count(1):
-        held = []
+        tensors = []
 
-        def read(held=held):
-            held.extend(v._tensor for v in variables if v._tensor is not None)
+        def read(tensors=tensors):
+            tensors.extend(v._tensor for v in variables if v._tensor is not None)
 
         for v in variables:
             v._current()  # ends the donation
-        with At(n, read, FILES) as place:
+        with At(n, read, FILES) as at:
             step(x)
-        for tensor in held:
-            assert whole(tensor.numpy()) in (n + 2, n + 3)
-        if not place.was_reached:
+        for tensor in tensors:
+            assert only_value(tensor.numpy()) in (n + 2, n + 3)
+        if not at.was_reached:
             break
     assert n > 100
 
 
-LENGTHS = {"which begins a donation": False, "in a donation": True}
+DONATION_STATES = {"before donation": False, "after donation": True}
 
 
-@pytest.mark.parametrize("is_donated", LENGTHS.values(), ids=LENGTHS)
-def test_an_interrupt_loses_nothing(is_donated):
-    """Control-C leaves all variables with the values of one and the same step."""
+@pytest.mark.parametrize("is_donated", DONATION_STATES.values(), ids=DONATION_STATES)
+def test_an_interrupt_leaves_consistent_variables(is_donated):
+    """After Control-C, all variables have the values of the same step."""
 
-    variables, step, x = pair()
+    variables, step, x = make_step()
     steps = 3.0
     for n in itertools.count(1):
         if is_donated:
             step(x)
             steps += 1
-        with At(n, interrupt, FILES) as place, released(), contextlib.suppress(KeyboardInterrupt):
+        with At(n, interrupt, FILES) as at, release_locks(), contextlib.suppress(KeyboardInterrupt):
             step(x)
             variables[0].numpy()
-        values = {whole(v.numpy()) for v in variables}
+        values = {only_value(v.numpy()) for v in variables}
         assert values in ({steps}, {steps + 1})
         (steps,) = values
-        if not place.was_reached:
+        if not at.was_reached:
             break
     assert n > 100
 
 
-@pytest.mark.parametrize("is_donated", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("is_donated", DONATION_STATES.values(), ids=DONATION_STATES)
 def test_a_signal_handler_can_read_variables(is_donated):
-    variables, step, x = pair()
+    variables, step, x = make_step()
     steps = 3
     for n in itertools.count(1):
         if is_donated:
             step(x)
             steps += 1
-        seen = []
-        with At(n, lambda: seen.extend(whole(v.numpy()) for v in variables), FILES) as place:  # noqa: B023
+        values_read = []
+
+        def read(values_read=values_read):
+            values_read.extend(only_value(v.numpy()) for v in variables)
+
+        with At(n, read, FILES) as at:
             step(x)
             steps += 1
-        if not place.was_reached:
+        if not at.was_reached:
             break
-        assert seen in ([steps - 1] * 2, [steps] * 2)
+        assert values_read in ([steps - 1] * 2, [steps] * 2)
     assert n > 40
-    assert [whole(v.numpy()) for v in variables] == [steps] * 2
+    assert [only_value(v.numpy()) for v in variables] == [steps] * 2

@@ -1,7 +1,7 @@
-"""Sample calls of every public function inside a function: replays see the inputs of now.
+"""Tests sample calls of every public function inside tf.function.
 
-A value that slipped out unheard would be that of the recording. So each call is recorded with one
-set of inputs and replayed with others, values and gradients.
+Each call is traced with one set of inputs and replayed with others. If a value escaped without a
+guard, the replay would return the value of the trace. Values and gradients are compared.
 """
 
 import warnings
@@ -16,10 +16,10 @@ from retrograde.values import dtypes
 
 SEEDS = (1, 2, 3, 2)
 
-OTHERWISE = {
-    "tf.random.get_global_generator",  # the same for all callers, and seeded by none
+EXCLUDED = {
+    "tf.random.get_global_generator",  # a shared generator that this test does not seed
     "tf.random.experimental.get_global_generator",
-    "tf.gradients",  # works in functions alone
+    "tf.gradients",  # works only inside functions
     "tf.hessians",
 }
 
@@ -27,13 +27,13 @@ CALLS = [
     (name, expression)
     for functions in namespaces().values()
     for name, expressions in functions.items()
-    if find(tf, name) is not None and name not in OTHERWISE
+    if find(tf, name) is not None and name not in EXCLUDED
     for expression in expressions
 ]
 
 
-class Given(Sources):
-    """Hands out sources that are there already, in the place of `S`."""
+class FixedSources(Sources):
+    """Returns the given tensors in place of new sources."""
 
     def __init__(self, sources):
         super().__init__(tf, None, "float32")
@@ -45,20 +45,20 @@ class Given(Sources):
         return next(self._sources)
 
 
-def sources_of(name, expression, seed):
-    """The sources that the call makes."""
+def create_sources(name, expression, seed):
+    """Returns the sources that the call creates."""
     sources = Sources(tf, np.random.default_rng(seed), "float32")
     eval(expression, {"f": find(tf, name), "S": sources, "tf": tf, "np": np})
     return sources.made
 
 
-def body_of(name, expression):
-    """A function of the sources: all tensors that the call gives, and their gradients."""
+def make_body(name, expression):
+    """Returns a function that computes the outputs of the call and their gradients."""
 
     def body(*sources):
         with tf.GradientTape() as tape:
             tape.watch(list(sources))
-            names = {"f": find(tf, name), "S": Given(sources), "tf": tf, "np": np}
+            names = {"f": find(tf, name), "S": FixedSources(sources), "tf": tf, "np": np}
             values = [y for y in leaves(tf, eval(expression, names)) if hasattr(y, "numpy")]
         targets = [y for y in values if y.dtype.numpy_dtype in dtypes.INEXACT]
         gradients = tape.gradient(targets, list(sources)) if targets and sources else []
@@ -71,33 +71,37 @@ def check(name, expression, compiled, tolerance):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            inputs = [sources_of(name, expression, seed) for seed in SEEDS]
+            inputs = [create_sources(name, expression, seed) for seed in SEEDS]
         except Exception as error:
             check_error(name, expression, error)
             return
-        body = body_of(name, expression)
+        body = make_body(name, expression)
         f = tf.function(body, jit_compile=compiled)
         tf.random.set_seed(5)
         expected = [body(*sources) for sources in inputs]
         tf.random.set_seed(5)
-        found = [f(*sources) for sources in inputs]
-    for theirs, ours in zip(expected, found, strict=True):
-        for a, b in zip([*theirs[0], *theirs[1]], [*ours[0], *ours[1]], strict=True):
+        actual = [f(*sources) for sources in inputs]
+    for expected_outputs, actual_outputs in zip(expected, actual, strict=True):
+        for a, b in zip(
+            [*expected_outputs[0], *expected_outputs[1]],
+            [*actual_outputs[0], *actual_outputs[1]],
+            strict=True,
+        ):
             assert (a is None) == (b is None)
             if a is not None:
-                assert_alike(np.asarray(a.numpy()), np.asarray(b.numpy()), tolerance)
+                assert_close(np.asarray(a.numpy()), np.asarray(b.numpy()), tolerance)
 
 
 def check_error(name, expression, expected):
-    """A mistake is the same in a function, but that shapes and dtypes have other classes there."""
-    f = tf.function(lambda: sources_of(name, expression, SEEDS[0]))
+    """Checks that the call raises the same error in a function, except for its class."""
+    f = tf.function(lambda: create_sources(name, expression, SEEDS[0]))
 
-    with pytest.raises(getattr(expected, "in_function", None) or type(expected)) as caught:
+    with pytest.raises(getattr(expected, "in_function", None) or type(expected)) as raised:
         f()
-    assert str(caught.value) == str(expected)
+    assert str(raised.value) == str(expected)
 
 
-def assert_alike(a, b, tolerance):
+def assert_close(a, b, tolerance):
     assert (a.shape, a.dtype) == (b.shape, b.dtype)
     if a.dtype.kind in "O":
         assert a.tolist() == b.tolist()
