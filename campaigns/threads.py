@@ -236,7 +236,7 @@ def _datasets(rng: np.random.Generator) -> str | None:
 
 
 def _fork(rng: np.random.Generator) -> str | None:
-    """A child forked while threads write can compute, draw random numbers and write."""
+    """Checks that a child forked while threads write can compute, draw and write."""
     size = int(rng.choice([1, 1000, 200_000]))
     v, stopped = tf.Variable(tf.zeros([size])), threading.Event()
     add = tf.function(lambda: v.assign_add(tf.ones([size])))

@@ -1,4 +1,4 @@
-"""Gradients worked out on paper, with no helper at all."""
+"""Compares gradients with derivatives computed by hand."""
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def test_least_squares():
 
 
 def test_softmax_cross_entropy():
-    """The gradient by the logits is softmax minus labels; equal logits give 1/2 each."""
+    """The gradient with respect to logits is softmax - labels; the softmax is 1/2 here."""
     logits = tf.Variable([[0.0, 0.0]])
     with tf.GradientTape() as tape:
         loss = tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=logits)
@@ -86,7 +86,7 @@ def test_softmax_cross_entropy():
 
 
 def test_second_derivative():
-    """d2/dx2 x^3 = 6x: at 2, 12, by a tape within a tape."""
+    """d2/dx2 x^3 = 6x: at 2, 12, with nested tapes."""
     x = tf.Variable(2.0)
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
@@ -111,7 +111,7 @@ def test_picked_element_and_repeated_rows():
 
 
 def test_largest_element_and_product():
-    """max(x) has slope 1 at the largest; the product of (2, 3, 4) has slopes (12, 8, 6)."""
+    """The derivative of max(x) is 1 at the maximum; the product of 2, 3, 4 has 12, 8, 6."""
     x = tf.Variable([2.0, 3.0, 4.0])
     with tf.GradientTape(persistent=True) as tape:
         largest = tf.reduce_max(x)
@@ -122,7 +122,7 @@ def test_largest_element_and_product():
 
 
 def test_branch_taken_by_python():
-    """Control flow is Python's: the gradient is that of the branch that ran."""
+    """With Python control flow, the gradient is the gradient of the branch that ran."""
     x = tf.Variable(-3.0)
     with tf.GradientTape() as tape:
         y = x * x if x > 0 else -5.0 * x

@@ -1,4 +1,4 @@
-"""What docs/differences.md says is different from TensorFlow, entry by entry."""
+"""Tests the entries of docs/differences.md."""
 
 import gzip
 import importlib
@@ -34,23 +34,23 @@ def test_a_zero_cotangent_stays_zero(f):
     assert gradient(lambda x: tf.where(x > 0, f(x), 0.0), [0.0])[0] == 0.0
 
 
-def test_a_cotangent_that_is_not_zero_is_not_guarded():
+def test_a_nonzero_cotangent_can_become_nan():
     assert np.isnan(gradient(tf.norm, [0.0, 0.0])).all()
 
 
-def test_a_matrix_product_is_not_guarded():
+def test_a_zero_cotangent_of_a_matrix_product_can_become_nan():
     g = gradient(lambda x: tf.where(False, x @ [[np.inf]], 0.0), [[1.0]])
     assert np.isnan(g).all()
 
 
-def test_the_cross_entropy_of_labels_that_do_not_sum_to_one():
+def test_cross_entropy_with_labels_that_do_not_sum_to_one():
     labels = tf.constant([[1.0, 1.0]], tf.float64)
     f = lambda x: tf.nn.softmax_cross_entropy_with_logits(labels, x)  # noqa: E731
     np.testing.assert_allclose(gradient(f, [[0.0, 0.0]]), [[0.0, 0.0]], atol=1e-15)
     check_gradients(f, [tf.constant([[0.3, -0.2]], tf.float64)])
 
 
-def test_a_label_of_zero_at_a_logit_of_minus_infinity_counts_nothing():
+def test_a_zero_label_at_a_logit_of_minus_infinity_contributes_nothing():
     y = tf.nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, -np.inf]])
     assert y.numpy().tolist() == [0.0]
 
@@ -70,13 +70,13 @@ SPARSE = {
 
 
 @pytest.mark.parametrize("f", SPARSE.values(), ids=SPARSE)
-def test_sparse_operations_that_have_a_gradient_only_here(f):
+def test_sparse_operations_without_a_gradient_in_tensorflow(f):
     places = [[0, 1], [1, 0]]
     g = gradient(lambda v: f(tf.SparseTensor(places, v, [2, 2])), [2.0, -3.0])
     assert g.any()
 
 
-def test_a_complex_product_of_a_dense_with_a_sparse_matrix():
+def test_complex_product_of_a_dense_and_a_sparse_matrix():
     sparse = tf.SparseTensor([[0, 1]], tf.constant([1 + 2j]), [2, 2])
     y = tf.sparse.sparse_dense_matmul(tf.constant([[0j, 1 + 1j]]), sparse, adjoint_b=True)
     assert y.numpy().tolist() == [[3 - 1j, 0j]]
@@ -117,9 +117,9 @@ def test_the_second_derivative_of_spence_at_one():
     np.testing.assert_allclose(outer.gradient(slope, x), 0.5)
 
 
-def test_hues_in_half_precision():
-    colour = [[[0.3, 0.5, 0.7]]]
-    narrow, wide = (gradient(tf.image.rgb_to_hsv, colour, dtype=d) for d in ("float16", "float64"))
+def test_rgb_to_hsv_in_half_precision():
+    color = [[[0.3, 0.5, 0.7]]]
+    narrow, wide = (gradient(tf.image.rgb_to_hsv, color, dtype=d) for d in ("float16", "float64"))
     np.testing.assert_allclose(narrow, wide, rtol=1e-2, atol=1e-2)
 
 
@@ -134,14 +134,14 @@ def test_the_second_derivative_of_moments():
     check_gradients(lambda x: tf.nn.moments(x, [0])[1], [x], order=2)
 
 
-def test_recompute_grad_softsign_and_truncatemod_have_the_derivatives_they_should():
+def test_additional_derivatives():
     x = tf.constant([2.5], tf.float64)
     check_gradients(tf.recompute_grad(lambda x: x**3), [x], order=2)
     check_gradients(tf.nn.softsign, [x], order=2)
     assert gradient(lambda x: tf.truncatemod(x, 2.0), [2.5]).tolist() == [1.0]
 
 
-def test_coordinates_that_are_ignored_do_not_hinder_the_gradient():
+def test_ignored_indices_do_not_affect_the_gradient():
     gathered = lambda x: tf.gather_nd(-x, [[0], [5]], bad_indices_policy="IGNORE")  # noqa: E731
     scattered = lambda x: tf.scatter_nd(  # noqa: E731
         [[0], [5]], x, [3], bad_indices_policy="IGNORE"
@@ -163,7 +163,7 @@ def test_forward_mode_uses_custom_gradients():
     np.testing.assert_allclose(forward.jvp(z), 3 * np.cos(2.0), rtol=1e-6)
 
 
-def test_gamma_numbers_have_second_derivatives():
+def test_gamma_samples_have_second_derivatives():
     draw = lambda a: tf.random.stateless_gamma([3], [1, 2], a, dtype=tf.float64)  # noqa: E731
     second = gradient(lambda a: _first(draw, a), 2.5)
     u = scipy.special.gammainc(2.5, draw(tf.constant(2.5, tf.float64)).numpy())
@@ -179,7 +179,7 @@ def _first(f, x):
     return tape.gradient(y, x)
 
 
-def test_truncated_normal_numbers_keep_their_quantile_between_fixed_ends():
+def test_truncated_normal_samples_keep_their_quantile_between_fixed_bounds():
     draw = tf.random.stateless_parameterized_truncated_normal
     near_the_end = gradient(
         lambda m: draw([4], [1, 2], m, 10.0, -1e-3, 1e-3), 0.0, dtype=tf.float32
@@ -230,7 +230,7 @@ def test_sampled_losses_in_float64(loss):
     assert loss(w, b, [[1]], x, 2, 4).dtype == tf.float64
 
 
-def test_py_function_is_transparent_and_keeps_count():
+def test_py_function_is_transparent_and_checks_the_number_of_results():
     v = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.py_function(lambda x: x * v, [3.0], tf.float32)
@@ -241,8 +241,8 @@ def test_py_function_is_transparent_and_keeps_count():
         tf.py_function(lambda: (1.0, 2.0), [], tf.float32)
 
 
-def test_what_adjusts_images_has_derivatives():
-    colours = [[[0.2, 0.5, 0.9], [0.8, 0.3, 0.4]]]
+def test_image_adjustments_have_derivatives():
+    colors = [[[0.2, 0.5, 0.9], [0.8, 0.3, 0.4]]]
     functions = {
         "adjust_contrast": lambda x: tf.image.adjust_contrast(x, 2.0),
         "adjust_hue": lambda x: tf.image.adjust_hue(x, 0.2),
@@ -253,11 +253,11 @@ def test_what_adjusts_images_has_derivatives():
         "glimpse": lambda x: tf.image.extract_glimpse(x[None], [1, 2], [[0.0, 0.0]]),
     }
     for name, f in functions.items():
-        g = gradient(lambda x, f=f: f(x)[..., 0], colours, dtype=tf.float32)
+        g = gradient(lambda x, f=f: f(x)[..., 0], colors, dtype=tf.float32)
         assert np.any(g != 0), name
 
 
-def test_crops_have_second_derivatives_by_their_boxes():
+def test_crops_have_second_derivatives_with_respect_to_boxes():
     image = tf.reshape(tf.range(16.0) ** 2, [1, 4, 4, 1])
 
     def slope(boxes):
@@ -269,17 +269,17 @@ def test_crops_have_second_derivatives_by_their_boxes():
     assert np.all(gradient(slope, [[0.1, 0.2, 0.7, 0.9]], dtype=tf.float32) != 0)
 
 
-def test_bessel_functions_have_the_derivatives_they_should_at_zero():
+def test_derivatives_of_bessel_functions_at_zero():
     assert gradient(tf.math.bessel_i1, [0.0]).tolist() == [0.5]
     for f in (tf.math.bessel_i1, tf.math.special.bessel_j1):
         check_gradients(f, [tf.constant([0.0], tf.float64)], order=2)
 
 
-def test_bincount_has_a_gradient_by_its_weights():
+def test_bincount_has_a_gradient_with_respect_to_weights():
     assert gradient(lambda w: tf.math.bincount([1, 1], weights=w), [2.0, 3.0]).tolist() == [1, 1]
 
 
-def test_igamma_can_be_differentiated_by_its_first_argument_twice():
+def test_igamma_has_second_derivatives_with_respect_to_its_first_argument():
     x = tf.constant([1.5], tf.float64)
     check_gradients(lambda a: tf.math.igamma(a, x), [tf.constant([2.0], tf.float64)], order=2)
 
@@ -298,7 +298,7 @@ COMPLEX = np.array([[3.0 + 1j, 0.4], [0.2 - 0.5j, 2.0]])
         lambda x: tf.math.real(tf.linalg.lstsq(x, x[:, :1])),
     ],
 )
-def test_complex_matrices_have_the_derivatives_they_should(f):
+def test_derivatives_of_complex_linear_algebra(f):
     def of_parts(x, y):
         return f(tf.complex(x, y))
 
@@ -315,7 +315,7 @@ def test_complex_matrices_have_the_derivatives_they_should(f):
         lambda x: tf.linalg.lstsq(x, x[:, :1], fast=False),
     ],
 )
-def test_real_matrices_have_the_derivatives_they_should(f):
+def test_derivatives_of_real_linear_algebra(f):
     check_gradients(
         f, [tf.constant([[3.0, 0.4, 1.0], [0.2, 2.0, 0.5], [0.1, 0.7, 1.0]], tf.float64)]
     )
@@ -330,7 +330,7 @@ def test_the_determinant_of_a_singular_matrix_has_a_gradient():
 # The tape
 
 
-def taped(f, value):
+def run_with_tape(f, value):
     x = tf.constant(value)
     tape = tf.GradientTape()
     tape.watch(x)  # before the block, which is one of the differences
@@ -340,7 +340,7 @@ def taped(f, value):
 
 
 @pytest.mark.parametrize("f", [tf.negative, tf.grad_pass_through(lambda z: z)])
-def test_gradients_are_whole_where_tensorflow_passes_rows_on(f):
+def test_gradients_are_dense_where_tensorflow_returns_indexed_slices(f):
     v = tf.Variable(tf.ones([4, 2]))
     with tf.GradientTape() as tape:
         y = tf.gather(f(v), [1, 1])
@@ -348,7 +348,7 @@ def test_gradients_are_whole_where_tensorflow_passes_rows_on(f):
     assert isinstance(tape.gradient(y, v), tf.Tensor)
 
 
-def test_optimizers_add_repeated_rows_up_before_they_square_them():
+def test_optimizers_sum_repeated_rows_before_squaring():
     v = tf.Variable([1.0, 1.0])
     rows = tf.IndexedSlices(tf.constant([1.0, 3.0]), tf.constant([0, 0]), tf.constant([2]))
     tf.keras.optimizers.RMSprop(0.1, rho=0.0).apply_gradients([(rows, v)])
@@ -356,23 +356,23 @@ def test_optimizers_add_repeated_rows_up_before_they_square_them():
 
 
 def test_watching_before_the_block():
-    tape, x, y = taped(tf.square, 3.0)
+    tape, x, y = run_with_tape(tf.square, 3.0)
     assert float(tape.gradient(y, x)) == 6.0
 
 
 def test_output_gradients_as_a_list_for_one_target():
-    tape, x, y = taped(tf.square, [1.0, 2.0])
+    tape, x, y = run_with_tape(tf.square, [1.0, 2.0])
     assert tape.gradient(y, x, output_gradients=[1.0, 10.0]).numpy().tolist() == [2.0, 40.0]
 
 
-def test_one_output_gradient_for_each_target_and_none_for_ones():
-    tape, x, y = taped(lambda x: (x * x, 5.0 * x), 3.0)
+def test_each_target_needs_an_output_gradient_or_none():
+    tape, x, y = run_with_tape(lambda x: (x * x, 5.0 * x), 3.0)
     with pytest.raises(ValueError, match="received 1 output_gradients for 2 targets"):
         tape.gradient(y, x, output_gradients=[1.0])
     assert float(tape.gradient(y, x, output_gradients=[None, 100.0])) == 506.0
 
 
-def test_a_tape_whose_gradient_function_fails_is_spent():
+def test_a_failing_gradient_function_uses_up_the_tape():
     @tf.custom_gradient
     def f(x):
         def grad(_):
@@ -380,7 +380,7 @@ def test_a_tape_whose_gradient_function_fails_is_spent():
 
         return x * 1.0, grad
 
-    tape, x, y = taped(f, 1.0)
+    tape, x, y = run_with_tape(f, 1.0)
     with pytest.raises(ZeroDivisionError):
         tape.gradient(y, x)
     with pytest.raises(RuntimeError, match=r"was used at .*test_differences\.py"):
@@ -390,7 +390,7 @@ def test_a_tape_whose_gradient_function_fails_is_spent():
 # Datasets
 
 
-def test_functions_given_to_a_dataset_run_as_python():
+def test_dataset_functions_run_as_python():
     seen = []
     dataset = tf.data.Dataset.range(3).map(lambda x: seen.append(int(x)) or (1 if x > 1 else 0))
     assert seen == []
@@ -400,19 +400,19 @@ def test_functions_given_to_a_dataset_run_as_python():
     assert seen == [0, 1, 2, 0, 1]
 
 
-def test_an_exception_in_a_generator_comes_out_as_it_was_raised():
+def test_exceptions_in_generators_are_raised_unchanged():
     dataset = tf.data.Dataset.from_generator(lambda: iter([1 // 0]), tf.int32)
     with pytest.raises(ZeroDivisionError):
         next(iter(dataset))
 
 
-def test_random_numbers_in_a_parallel_map_are_new_in_each_pass():
+def test_random_numbers_in_a_parallel_map_differ_in_each_epoch():
     dataset = tf.data.Dataset.range(5).map(lambda _: tf.random.uniform([]), 2)
     first, second = ([float(x) for x in dataset] for _ in range(2))
     assert set(first).isdisjoint(second)
 
 
-def test_a_pass_that_is_given_up_leaves_no_lock(tmp_path):
+def test_an_abandoned_iteration_leaves_no_lock(tmp_path):
     cached = tf.data.Dataset.range(3).cache(str(tmp_path / "cache"))
     next(iter(cached))
     assert list(tmp_path.iterdir()) == []
@@ -420,23 +420,25 @@ def test_a_pass_that_is_given_up_leaves_no_lock(tmp_path):
     assert (tmp_path / "cache").is_dir()
 
 
-def test_datasets_are_not_saved_with_checkpoints(tmp_path):
+def test_save_does_not_accept_checkpoint_args(tmp_path):
     with pytest.raises(NotImplementedError):
         tf.data.Dataset.range(3).save(tmp_path / "data", checkpoint_args={})
 
 
-@pytest.mark.parametrize(("step", "again"), [("map", []), ("filter", [0, 1])])
-def test_elements_that_are_gone_are_made_again_only_where_they_decide(step, again, tmp_path):
+@pytest.mark.parametrize(("step", "expected_calls"), [("map", []), ("filter", [0, 1])])
+def test_restoring_an_iterator_recomputes_only_steps_that_depend_on_elements(
+    step, expected_calls, tmp_path
+):
     calls = []
-    hear = lambda x: calls.append(int(x)) or (x if step == "map" else x >= 0)  # noqa: E731
-    dataset = getattr(tf.data.Dataset.range(9), step)(hear)
+    record = lambda x: calls.append(int(x)) or (x if step == "map" else x >= 0)  # noqa: E731
+    dataset = getattr(tf.data.Dataset.range(9), step)(record)
     iterator = iter(dataset)
     next(iterator), next(iterator)
     checkpoint = tf.train.Checkpoint(iterator=iterator)
     path = checkpoint.write(tmp_path / "a")
     calls.clear()
     checkpoint.read(path)
-    assert calls == again
+    assert calls == expected_calls
 
 
 # Checkpoints
@@ -449,7 +451,7 @@ def test_a_checkpoint_is_one_file(tmp_path):
     checkpoint.restore(path + ".safetensors").assert_consumed()
 
 
-def test_a_value_that_does_not_fit_keeps_all_others_from_being_restored(tmp_path):
+def test_nothing_is_restored_if_one_value_does_not_match(tmp_path):
     path = tf.train.Checkpoint(a=tf.Variable(1.0), b=tf.Variable(1.0)).write(tmp_path / "a")
     a = tf.Variable(0.0)
     with pytest.raises(ValueError, match="incompatible"):
@@ -457,7 +459,7 @@ def test_a_value_that_does_not_fit_keeps_all_others_from_being_restored(tmp_path
     assert float(a) == 0.0
 
 
-def test_an_edited_record_of_checkpoints_is_refused(tmp_path):
+def test_an_edited_checkpoint_file_is_refused(tmp_path):
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
     for _ in range(2):
         checkpoint.save(tmp_path / "ckpt")
@@ -472,7 +474,7 @@ def test_an_edited_record_of_checkpoints_is_refused(tmp_path):
             call()
 
 
-def test_a_save_that_fails_is_not_counted(tmp_path):
+def test_a_failed_save_is_not_counted(tmp_path):
     (tmp_path / "file").write_text("")
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
     with pytest.raises(tf.errors.FailedPreconditionError, match="file"):
@@ -484,7 +486,7 @@ def test_a_save_that_fails_is_not_counted(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "compress"), [("GZIP", gzip.compress), ("ZLIB", zlib.compress)])
-def test_truncated_compressed_data_are_lost_data(kind, compress, tmp_path):
+def test_truncated_compressed_data_raises_data_loss_error(kind, compress, tmp_path):
     path = tmp_path / "lines"
     path.write_bytes(compress(b"some\nlines\n")[:-1])
 
@@ -497,7 +499,7 @@ def test_truncated_compressed_data_are_lost_data(kind, compress, tmp_path):
             read()
 
 
-def test_there_is_nothing_in_a_trace(tmp_path):
+def test_trace_export_writes_nothing(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default():
         (file,) = tmp_path.iterdir()
         before = file.stat().st_size
@@ -517,12 +519,12 @@ def test_assignments_return_the_variable_itself():
     assert v.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]))) is v
 
 
-def test_names_of_operations_are_ignored():
+def test_operation_names_are_ignored():
     assert float(tf.add(1.0, 2.0, name="anything")) == 3.0
 
 
 @pytest.mark.parametrize("f", [lambda x: x * 1.5, lambda x: 1.5 + x, lambda x: x - 0.5])
-def test_a_float_beside_an_integer_tensor(f):
+def test_a_float_combined_with_an_integer_tensor(f):
     with pytest.raises(tf.errors.InvalidArgumentError):
         f(tf.constant([1, 2]))
 
@@ -535,7 +537,7 @@ def test_constants_that_tensorflow_refuses():
         tf.constant(np.array([1j]), tf.float32)
 
 
-def test_constants_have_all_digits_in_float64():
+def test_constants_have_full_precision_in_float64():
     assert tf.nn.leaky_relu(np.float64(-1)).numpy() == -0.2
     half = tf.constant(0.5, tf.float64)
     np.testing.assert_allclose(
@@ -545,7 +547,7 @@ def test_constants_have_all_digits_in_float64():
     )
 
 
-def test_half_precision_adds_up_in_float32():
+def test_half_precision_sums_accumulate_in_float32():
     x = tf.fill([4096], tf.constant(1.0, tf.float16) / 3)
     np.testing.assert_allclose(float(tf.reduce_sum(x)), 4096 / 3, rtol=1e-3)
 
@@ -553,19 +555,19 @@ def test_half_precision_adds_up_in_float32():
 # Operations
 
 
-def test_predicates_that_exclude_each_other_are_checked():
+def test_exclusive_predicates_are_checked():
     pairs = [(tf.constant(True), lambda: 1)] * 2
     with pytest.raises(tf.errors.InvalidArgumentError, match="2 of 2 predicates are true"):
         tf.case(pairs, exclusive=True)
 
 
-def test_print_shows_complex_numbers_on_any_stream():
+def test_print_supports_complex_numbers_and_any_stream():
     stream = io.StringIO()
     tf.print(tf.constant([1 + 2j]), output_stream=stream)
     assert stream.getvalue() == "[(1+2j)]\n"
 
 
-def test_what_is_not_finite_is_found_by_the_name_of_its_primitive():
+def test_check_numerics_reports_the_name_of_the_primitive():
     tf.debugging.enable_check_numerics()
     try:
         with pytest.raises(tf.errors.InvalidArgumentError, match='op "divide"'):
@@ -574,7 +576,7 @@ def test_what_is_not_finite_is_found_by_the_name_of_its_primitive():
         tf.debugging.disable_check_numerics()
 
 
-def test_each_thread_has_a_stream_of_random_numbers_of_its_own():
+def test_each_thread_has_its_own_random_stream():
     def draw(disturbed):
         tf.random.set_seed(1)
         found = [tf.random.uniform([]).numpy()]
@@ -593,32 +595,32 @@ def test_quantized_dtypes_are_names_only():
         tf.constant(1, tf.qint8)
 
 
-def test_the_largest_come_in_order_and_exactly():
+def test_top_k_is_sorted_and_approx_min_k_is_exact():
     assert tf.math.top_k([1.0, 3.0, 2.0], 2, sorted=False).values.numpy().tolist() == [3.0, 2.0]
     y = tf.math.approx_min_k([[1.0, 9.0], [3.0, 7.0]], 1, reduction_dimension=0)
     assert y.values.numpy().tolist() == [[1.0, 7.0]]
 
 
-def test_a_confusion_matrix_takes_labels_along_one_axis():
+def test_confusion_matrix_refuses_labels_of_rank_2():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.math.confusion_matrix([[1, 0]], [[1, 1]])
 
 
-def test_nan_is_sorted_last_and_wins_a_maximum():
+def test_nan_is_sorted_last_and_propagates_through_maxima():
     assert np.isnan(tf.sort([np.nan, 1.0]).numpy()[-1])
     assert np.isnan(tf.tensor_scatter_nd_max([1.0], [[0]], [np.nan]).numpy()[0])
     assert np.isnan(tf.math.segment_max([np.nan, 1.0], [0, 0]).numpy()[0])
     assert tf.math.top_k([1.0, np.nan, 2.0], 2).indices.numpy().tolist() == [1, 2]
 
 
-def test_signs_of_vectors_are_those_of_lapack():
+def test_eigenvectors_have_lapacks_signs():
     x = np.array([[2.0, 1.0], [1.0, 3.0]])
     np.testing.assert_array_equal(tf.linalg.eigh(x)[1].numpy(), np.linalg.eigh(x)[1])
     np.testing.assert_array_equal(tf.linalg.svd(x)[1].numpy(), np.linalg.svd(x)[0])
     np.testing.assert_array_equal(tf.linalg.eig(x)[0].numpy(), np.linalg.eig(x)[0])
 
 
-def test_linear_operators_are_any_objects_with_a_method():
+def test_linear_operators_can_be_any_object_with_matvec():
     assert not [name for name in dir(tf.linalg) if name.startswith("LinearOperator")]
     assert tf.linalg.pinv(COMPLEX).shape == (2, 2)
     with pytest.raises(tf.errors.UnimplementedError):
@@ -628,17 +630,17 @@ def test_linear_operators_are_any_objects_with_a_method():
 # Signals
 
 
-def test_transforms_of_three_axes_have_gradients():
+def test_3d_transforms_have_gradients():
     f = lambda x: tf.signal.irfft3d(tf.signal.rfft3d(x) ** 2)  # noqa: E731
     check_gradients(f, [tf.constant(np.sin(np.arange(12.0)).reshape(1, 3, 4))])
 
 
-def test_a_transform_that_cuts_its_input_off_has_a_gradient():
+def test_a_transform_that_truncates_its_input_has_a_gradient():
     f = lambda x: tf.abs(tf.signal.rfft(x, [4]))  # noqa: E731
     check_gradients(f, [tf.constant(np.sin(np.arange(6.0)))])
 
 
-def test_transforms_of_any_axes_work():
+def test_transforms_along_any_axes():
     x = np.sin(np.arange(12.0)).reshape(3, 4)
     np.testing.assert_allclose(tf.signal.rfftnd(x), np.fft.rfftn(x), atol=1e-5)
     np.testing.assert_allclose(tf.signal.rfftnd(x, axes=[0]), np.fft.rfft(x, axis=0), atol=1e-5)
@@ -649,7 +651,7 @@ def test_a_transform_of_length_0_is_an_error():
         tf.signal.rfft([1.0], [0])
 
 
-def test_axes_that_do_not_fit():
+def test_mismatched_axes_raise_an_error():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.gather([[1, 2], [3, 4]], [[0], [1]], axis=0, batch_dims=1)
     with pytest.raises(tf.errors.InvalidArgumentError):
@@ -662,7 +664,7 @@ def test_saturated_casts_of_infinity():
     assert high > 2**62
 
 
-def test_numbers_of_ragged_tensors_are_true_unless_they_are_zero():
+def test_nonzero_numbers_of_ragged_tensors_are_true():
     x = tf.ragged.constant([[2, -2], [0]])
     assert tf.reduce_any(x, axis=1).numpy().tolist() == [True, False]
 
@@ -682,41 +684,41 @@ def test_ragged_tensors():
     assert zeros.to_list() == [[0.0, 0.0], [0.0]]
 
 
-def test_alpha_that_is_added_to_a_png_is_opaque():
-    four_bits_of_grey = bytes.fromhex(
+def test_the_added_alpha_channel_of_a_png_is_opaque():
+    four_bit_grayscale = bytes.fromhex(
         "89504e470d0a1a0a0000000d4948445200000003000000010400000000fb7ba6690000000b494441"
         "54789c63902f000000b10090b457a2150000000049454e44ae426082"
     )
-    image = tf.io.decode_png(four_bits_of_grey, channels=4)
+    image = tf.io.decode_png(four_bit_grayscale, channels=4)
 
     assert image.numpy().tolist() == [[[17, 17, 17, 255], [255] * 4, [119, 119, 119, 255]]]
 
 
-def test_patterns_are_those_of_python():
+def test_regular_expressions_are_pythons():
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid pattern"):
         tf.strings.regex_replace("a", r"\p{Greek}", "")
     assert tf.strings.regex_replace("ab1", "[[:alpha:]]", "-").numpy() == b"--1"
 
 
-def test_there_are_no_scripts_of_characters():
+def test_unicode_script_is_missing():
     assert not hasattr(tf.strings, "unicode_script")
 
 
-def test_an_average_over_windows_larger_than_the_input_has_the_right_gradient():
+def test_gradient_of_avg_pool_with_windows_larger_than_the_input():
     x = np.array([[[1.0], [2.0], [4.0]]])
     check_gradients(lambda x: tf.nn.avg_pool1d(x, 5, 1, "SAME") ** 2, [x])
 
 
-def test_states_of_generators_are_not_those_of_tensorflow():
+def test_generator_states_differ_from_tensorflow():
     assert tf.random.Generator.from_seed(1).state.numpy().tolist() != [1, 0, 0]
 
 
-def test_one_of_several_largest_cells_of_a_volume_gets_the_gradient():
+def test_only_the_first_maximum_of_a_volume_gets_the_gradient():
     g = gradient(lambda x: tf.nn.max_pool3d(x, 2, 1, "VALID"), np.ones((1, 2, 2, 2, 1)))
     assert g.ravel().tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
 
 
-def test_convolutions_and_pooling_work_where_tensorflow_has_no_kernel():
+def test_convolutions_and_pooling_without_a_tensorflow_kernel():
     x = np.arange(25.0).reshape(1, 1, 5, 5)
     y = tf.nn.conv2d(x, np.ones((2, 2, 1, 1)), 2, "VALID", "NCHW", dilations=2)
     np.testing.assert_array_equal(y, [[[[24, 32], [64, 72]]]])
@@ -725,12 +727,12 @@ def test_convolutions_and_pooling_work_where_tensorflow_has_no_kernel():
     np.testing.assert_array_equal(strided, [[[10], [30]]])
 
 
-def test_pooling_passes_on_what_is_not_finite():
+def test_pooling_propagates_nonfinite_values():
     y = tf.nn.max_pool1d([[[np.nan], [1.0], [-np.inf], [-np.inf]]], 2, 2, "VALID")
     np.testing.assert_array_equal(y, [[[np.nan], [-np.inf]]])
 
 
-def test_jpeg_files_are_whole_and_written_in_one_way():
+def test_truncated_jpeg_files_and_ignored_encoder_options():
     image = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
     file = tf.io.encode_jpeg(image)
     assert tf.io.encode_jpeg(image, progressive=True, optimize_size=True).numpy() == file.numpy()
@@ -738,7 +740,7 @@ def test_jpeg_files_are_whole_and_written_in_one_way():
         tf.io.decode_jpeg(file.numpy()[:-9], try_recover_truncated=True, acceptable_fraction=0.1)
 
 
-def test_numpy_functions_take_what_numpy_takes():
+def test_numpy_functions_accept_numpys_arguments():
     tnp = tf.experimental.numpy
     assert tnp.sin(1).dtype == tnp.angle([-1.0]).dtype == tnp.var([1, 2], dtype=float).dtype
     assert tnp.add(tf.constant(1, tf.bfloat16), 0.5).dtype == tf.bfloat16
@@ -750,7 +752,7 @@ def test_numpy_functions_take_what_numpy_takes():
     assert gradient(tnp.sinc, [0.0]).tolist() == [0.0]
 
 
-def test_numpy_behaviour_has_two_modes():
+def test_numpy_behavior_has_two_modes():
     enable = tf.experimental.numpy.experimental_enable_numpy_behavior
     for mode in ("safe", "all"):
         with pytest.raises(NotImplementedError, match="'legacy' or 'off'"):
@@ -771,7 +773,7 @@ def test_tensors_have_values_inside_a_function():
     assert [float(f(tf.constant(n))) for n in (3, 2, 3)] == [4.5, 3.0, 4.5]
 
 
-def test_shapes_are_those_of_the_call():
+def test_shapes_are_concrete_inside_a_function():
     shapes = []
 
     @tf.function(reduce_retracing=True)
@@ -784,7 +786,7 @@ def test_shapes_are_those_of_the_call():
     assert shapes == [[1], [2]]
 
 
-def test_the_branch_not_taken_is_not_there():
+def test_a_branch_not_taken_is_not_part_of_the_trace():
     f = tf.function(lambda x, w: tf.cond(x > 0.0, lambda: x * x, lambda: w * w))
     x, w = tf.constant(3.0), tf.constant(5.0)
     with tf.GradientTape() as tape:
@@ -794,7 +796,7 @@ def test_the_branch_not_taken_is_not_there():
     assert (g[0].numpy(), g[1]) == (6.0, None)
 
 
-def test_a_function_inside_a_recorded_one_is_part_of_it():
+def test_an_inner_function_is_part_of_the_outer_trace():
     inner = tf.function(lambda x: tf.sin(x), jit_compile=True)
     outer = tf.function(lambda x: inner(x) + 1.0)
     outer(tf.constant(1.0))
@@ -811,7 +813,7 @@ def test_versions():
         assert tensorflow.__version__ == tf.version.VERSION != tf.__version__
 
 
-def test_nothing_is_rewritten():
+def test_autograph_changes_nothing():
     def f(x):
         return x
 
@@ -820,7 +822,7 @@ def test_nothing_is_rewritten():
     assert not hasattr(tf.autograph, "to_graph")
 
 
-def test_files_of_this_machine_only(tmp_path):
+def test_only_local_files_are_supported(tmp_path):
     for name in "cab":
         (tmp_path / name).touch()
     assert tf.io.gfile.get_registered_schemes() == [""]

@@ -118,7 +118,7 @@ def test_messages():
         "`write` method, a function, or 'file://' and a path.",
     )
     assert_raises(
-        lambda: tf.print(1, colour="red"),
+        lambda: tf.print(1, shade="red"),
         ValueError,
-        "Unrecognized keyword arguments for tf.print: {'colour': 'red'}",
+        "Unrecognized keyword arguments for tf.print: {'shade': 'red'}",
     )

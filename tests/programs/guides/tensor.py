@@ -143,9 +143,9 @@ note(
 )
 
 # %% Strings
-line = tf.constant("Grey wolf")
+line = tf.constant("Gray wolf")
 print(line)
-lines = tf.constant(["Grey wolf", "Quick brown fox", "Lazy dog"])
+lines = tf.constant(["Gray wolf", "Quick brown fox", "Lazy dog"])
 print(lines)
 note(
     line=[line, line.dtype, line.shape],
