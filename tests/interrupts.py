@@ -1,15 +1,15 @@
-"""Signals at a chosen instruction: CPython handles them between bytecode instructions."""
+"""Runs a function at a chosen bytecode instruction, as signal handlers do."""
 
 import opcode
 import sys
 from collections.abc import Callable, Sequence
 
 
-class At:
-    """A block in which `do` runs at the n-th instruction of code in `files`.
+class AtInstruction:
+    """A context manager that calls `do` at the n-th instruction of code in `files`.
 
-    With `realistic=True` only those instructions count before which CPython handles signals: the
-    ones after a call, a backward jump or the start of a function.
+    With `realistic=True`, only the instructions at which CPython handles signals count: after a
+    call, after a backward jump and at the start of a function.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class At:
         self._previous: dict[int, str] = {}
         self.was_reached = False
 
-    def __enter__(self) -> "At":
+    def __enter__(self) -> "AtInstruction":
         self._stop = self._monitor() if sys.version_info >= (3, 12) else self._trace()
         return self
 
@@ -74,5 +74,5 @@ class At:
 
 
 def interrupt() -> None:
-    """Raises what Control-C raises."""
+    """Raises KeyboardInterrupt, as Control-C does."""
     raise KeyboardInterrupt

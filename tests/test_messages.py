@@ -1,4 +1,4 @@
-"""What users read when they make a mistake, word for word."""
+"""Tests error messages word for word."""
 
 import numpy as np
 import pytest
@@ -372,7 +372,7 @@ def test_message_of_a_tape_that_is_entered_twice():
         lambda: tf.ones(2) + np.zeros(100_000, "U1"),
     ],
 )
-def test_long_values_do_not_flood_the_screen(mistake):
+def test_messages_with_long_values_are_short(mistake):
     with pytest.raises((TypeError, ValueError, Invalid)) as raised:
         mistake()
 

@@ -1,13 +1,13 @@
-"""Threads that really run at the same time."""
+"""Runs threads concurrently."""
 
 import sys
 import threading
 
 
-def together(*works):
-    """Runs functions in one thread each, and raises the first error of theirs.
+def run_concurrently(*works):
+    """Runs functions in one thread each, and raises the first error.
 
-    All start at the same moment, and Python switches between them often.
+    All start at the same time, and Python switches between them often.
     """
     barrier, errors = threading.Barrier(len(works)), []
 

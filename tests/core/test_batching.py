@@ -9,7 +9,7 @@ import retrograde as tf
 from retrograde.core import namespaces
 from retrograde.core.apply import PRIMITIVES, Primitive
 from retrograde.core.batching import Batched, CannotBatch, batching, innermost
-from tests.threads import together
+from tests.threads import run_concurrently
 
 VALUES = np.arange(6.0).reshape(3, 2)
 
@@ -113,7 +113,7 @@ def test_threads_batch_independently():
                 y = tf.sin(x) * k
             results[k] = np.diag(tape.jacobian(y, x))
 
-    together(*[functools.partial(work, k) for k in range(4)])
+    run_concurrently(*[functools.partial(work, k) for k in range(4)])
 
     for k in range(4):
         np.testing.assert_allclose(results[k], np.cos(x) * k, rtol=1e-12)

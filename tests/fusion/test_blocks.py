@@ -27,7 +27,7 @@ from retrograde.fusion.blocks import (
     threads,
 )
 from retrograde.ops import reduction
-from tests.threads import together
+from tests.threads import run_concurrently
 
 SIZES = [
     LARGE - 1,
@@ -197,7 +197,7 @@ def test_several_threads_can_run_blocks_at_once():
         for _ in range(5):
             results[i] = run_in_blocks(np.sin, (inputs[i],), {})
 
-    together(*[functools.partial(work, i) for i in range(6)])
+    run_concurrently(*[functools.partial(work, i) for i in range(6)])
 
     for i, x in enumerate(inputs):
         assert_identical(results[i], np.sin(x))

@@ -21,7 +21,7 @@ from tests.fusion.lazy_evaluation import (
     lazy_small_arrays,
     numbers,
 )
-from tests.threads import together
+from tests.threads import run_concurrently
 
 
 @pytest.fixture(autouse=True)
@@ -281,7 +281,7 @@ def test_other_threads_can_read():
     def read(i):
         found[i] = y.numpy()
 
-    together(*[functools.partial(read, i) for i in range(8)])
+    run_concurrently(*[functools.partial(read, i) for i in range(8)])
 
     for array in found:
         np.testing.assert_array_equal(array, np.sin(numbers(10_000)) * 2)

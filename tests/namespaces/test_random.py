@@ -8,7 +8,7 @@ import scipy.stats
 
 import retrograde as tf
 from retrograde.ops import random_state
-from tests.threads import together
+from tests.threads import run_concurrently
 
 SIZE = 20_000
 SEED = [3, 5]
@@ -95,7 +95,7 @@ def test_concurrent_threads_draw_different_numbers():
     def work():
         found.extend([float(tf.random.uniform([], dtype=tf.float64)) for _ in range(100)])
 
-    together(*[work] * 4)
+    run_concurrently(*[work] * 4)
 
     assert len(set(found)) == 400
 
@@ -325,6 +325,6 @@ def test_threads_share_a_generator_without_repeating_numbers():
     def work():
         found.extend([float(g.uniform([], dtype=tf.float64)) for _ in range(100)])
 
-    together(*[work] * 4)
+    run_concurrently(*[work] * 4)
 
     assert len(set(found)) == 400

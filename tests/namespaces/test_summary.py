@@ -15,7 +15,7 @@ from tensorboard.util import tensor_util
 import retrograde as tf
 from retrograde.summary._crc import crc32c
 from tests.namespaces.helpers import assert_raises
-from tests.threads import together
+from tests.threads import run_concurrently
 
 
 @pytest.fixture(autouse=True)
@@ -260,7 +260,7 @@ def test_writers_are_thread_local(tmp_path):
             for step in range(5):
                 tf.summary.scalar("n", number, step=step)
 
-    together(*[functools.partial(work, i) for i in range(3)])
+    run_concurrently(*[functools.partial(work, i) for i in range(3)])
     for number in range(3):
         assert read_scalars(tmp_path / str(number)) == [(s, "n", float(number)) for s in range(5)]
 
@@ -273,7 +273,7 @@ def test_threads_can_share_a_writer(tmp_path):
         for step in range(50):
             tf.summary.scalar(str(number), step, step=step)
 
-    together(*[functools.partial(work, i) for i in range(4)])
+    run_concurrently(*[functools.partial(work, i) for i in range(4)])
     writer.close()
     assert sorted(read_scalars(tmp_path)) == sorted(
         (s, str(n), float(s)) for n in range(4) for s in range(50)

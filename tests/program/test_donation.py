@@ -14,7 +14,7 @@ from retrograde.core.tensor import wrap
 from retrograde.core.variable_cell import writing
 from retrograde.program import donation
 from retrograde.program.donation import Donation
-from tests.interrupts import At, interrupt
+from tests.interrupts import AtInstruction, interrupt
 
 
 def make_step():
@@ -237,7 +237,7 @@ def test_a_tensor_read_during_a_donation_stays_valid():
 
         for v in variables:
             v._current()  # ends the donation
-        with At(n, read, FILES) as at:
+        with AtInstruction(n, read, FILES) as at:
             step(x)
         for tensor in tensors:
             assert only_value(tensor.numpy()) in (n + 2, n + 3)
@@ -259,7 +259,11 @@ def test_an_interrupt_leaves_consistent_variables(is_donated):
         if is_donated:
             step(x)
             steps += 1
-        with At(n, interrupt, FILES) as at, release_locks(), contextlib.suppress(KeyboardInterrupt):
+        with (
+            AtInstruction(n, interrupt, FILES) as at,
+            release_locks(),
+            contextlib.suppress(KeyboardInterrupt),
+        ):
             step(x)
             variables[0].numpy()
         values = {only_value(v.numpy()) for v in variables}
@@ -283,7 +287,7 @@ def test_a_signal_handler_can_read_variables(is_donated):
         def read(values_read=values_read):
             values_read.extend(only_value(v.numpy()) for v in variables)
 
-        with At(n, read, FILES) as at:
+        with AtInstruction(n, read, FILES) as at:
             step(x)
             steps += 1
         if not at.was_reached:
