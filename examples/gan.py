@@ -49,10 +49,8 @@ def make_step(generator, discriminator):
     def step(real, noise):
         with tf.GradientTape() as generator_tape, tf.GradientTape() as discriminator_tape:
             generated = generator(noise, training=True)
-            real_logits, generated_logits = (
-                discriminator(real, training=True),
-                discriminator(generated, training=True),
-            )
+            real_logits = discriminator(real, training=True)
+            generated_logits = discriminator(generated, training=True)
             generator_loss = cross_entropy(tf.ones_like(generated_logits), generated_logits)
             discriminator_loss = cross_entropy(tf.ones_like(real_logits), real_logits)
             discriminator_loss += cross_entropy(tf.zeros_like(generated_logits), generated_logits)

@@ -90,7 +90,7 @@ FAULTS = {
     "zero": full(0.0),
     "huge": full(-1e30),
     "scalar": lambda _: tf.constant(0.5),
-    "one_axis_more": shaped(lambda x: x[None]),
+    "one_leading_axis_more": shaped(lambda x: x[None]),
     "one_trailing_axis_more": shaped(lambda x: x[..., None]),
     "one_axis_fewer": shaped(lambda x: x[0]),
     "one_row_fewer": shaped(lambda x: x[1:]),

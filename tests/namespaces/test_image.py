@@ -68,12 +68,12 @@ def weighted_sum(y):
 def test_gradients_of_float32_computations_agree_with_finite_differences(f):
     (g,) = gradient(lambda x: weighted_sum(f(x)), COLORS)
     direction = RNG.uniform(0.5, 1.5, COLORS.shape)
-    ahead, behind = (
+    forward, backward = (
         float(weighted_sum(f(tf.constant(COLORS + h * direction)))) for h in (1e-3, -1e-3)
     )
 
     assert g.dtype == np.float64
-    np.testing.assert_allclose(np.sum(g * direction), (ahead - behind) / 2e-3, rtol=1e-3)
+    np.testing.assert_allclose(np.sum(g * direction), (forward - backward) / 2e-3, rtol=1e-3)
 
 
 def test_gradients_of_hsv_conversions():
@@ -163,10 +163,10 @@ def test_functions_support_vectorized_map_jacobians_and_forward_mode(name):
 
     np.testing.assert_allclose(mapped[0], y, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(mapped[2], f(images[2]), rtol=1e-5, atol=1e-5)
-    pushed = np.ravel(accumulator.jvp(z))
-    np.testing.assert_allclose(pushed, jacobian.sum(1) / 2, rtol=1e-4, atol=1e-4)
-    pulled = np.ravel(tape.gradient(y, images))
-    np.testing.assert_allclose(pulled, jacobian.sum(0), rtol=1e-4, atol=1e-4)
+    jvp = np.ravel(accumulator.jvp(z))
+    np.testing.assert_allclose(jvp, jacobian.sum(1) / 2, rtol=1e-4, atol=1e-4)
+    vjp = np.ravel(tape.gradient(y, images))
+    np.testing.assert_allclose(vjp, jacobian.sum(0), rtol=1e-4, atol=1e-4)
 
 
 # Quality, crops and boxes
@@ -184,15 +184,15 @@ def test_ssim_agrees_with_its_definition():
     """Compares with an explicit loop over windows in float64."""
     rng = np.random.default_rng(2)
     a, b = rng.random((2, 9, 8, 2))[..., :1]
-    shares = np.exp(-((np.arange(3) - 1) ** 2) / (2 * 0.7**2))
-    window = np.outer(shares, shares)[..., None] / shares.sum() ** 2
+    gaussian = np.exp(-((np.arange(3) - 1) ** 2) / (2 * 0.7**2))
+    window = np.outer(gaussian, gaussian)[..., None] / gaussian.sum() ** 2
     index = []
     for i, j in np.ndindex(7, 6):
         x, y = (v[i : i + 3, j : j + 3] for v in (a, b))
         (mx, my), mxy = ((window * v).sum() for v in (x, y)), (window * x * y).sum()
         vx, vy = (window * x * x).sum() - mx**2, (window * y * y).sum() - my**2
-        light = (2 * mx * my + 0.01**2) / (mx**2 + my**2 + 0.01**2)
-        index.append(light * (2 * (mxy - mx * my) + 0.03**2) / (vx + vy + 0.03**2))
+        luminance = (2 * mx * my + 0.01**2) / (mx**2 + my**2 + 0.01**2)
+        index.append(luminance * (2 * (mxy - mx * my) + 0.03**2) / (vx + vy + 0.03**2))
 
     y = tf.image.ssim(a, b, 1.0, filter_size=3, filter_sigma=0.7, return_index_map=True)
 
@@ -224,9 +224,9 @@ def test_second_order_gradients_of_crops_with_respect_to_images_and_boxes():
         direction = tf.constant(rng.random(x.shape), tf.float32)
         moved = [(x + h * direction, boxes) if x is image else (image, x + h * direction)
                  for h in (step, -step)]  # fmt: skip
-        ahead, behind = (float(box_gradient(*pair)) for pair in moved)
+        forward, backward = (float(box_gradient(*pair)) for pair in moved)
         product = np.sum(g * direction.numpy())
-        np.testing.assert_allclose(product, (ahead - behind) / (2 * step), rtol=2e-3)
+        np.testing.assert_allclose(product, (forward - backward) / (2 * step), rtol=2e-3)
 
 
 @pytest.mark.parametrize("noise", ["uniform", "gaussian"])

@@ -32,26 +32,26 @@ def gif(width, height, data, bits=8):
     return start + frame + b"\0" + b";"
 
 
-def codes(count):
+def lzw_data(count):
     """Returns LZW data of `count` codes, each for one zero more than the previous code.
 
     A code decompresses to about 2,000 bytes on average.
     """
-    bits, written, size, table = 0, 0, 9, 258
+    bits, bit_count, size, table = 0, 0, 9, 258
     for code in [256, 0, *range(258, 258 + count)]:
-        bits |= code << written
-        written += size
+        bits |= code << bit_count
+        bit_count += size
         if code not in (0, 256):
             table += 1
             size = min(12, table.bit_length())
-    return bits.to_bytes(written // 8 + 1, "little")
+    return bits.to_bytes(bit_count // 8 + 1, "little")
 
 
 def jpeg(width, height, sampling=0x11, components=1):
     image = tf.io.encode_jpeg(np.zeros((8, 8, 1), np.uint8)).numpy()
     offset = image.index(b"\xff\xc0")
-    listed = b"".join(bytes([i + 1, sampling, 0]) for i in range(components))
-    frame = struct.pack(">BHHB", 8, height, width, components) + listed
+    specs = b"".join(bytes([i + 1, sampling, 0]) for i in range(components))
+    frame = struct.pack(">BHHB", 8, height, width, components) + specs
     return (
         image[:offset]
         + b"\xff\xc0"
@@ -122,7 +122,7 @@ def test_impossible_sizes_raise_before_memory_is_allocated(data, reason):
 
 
 def test_gif_decompression_stops_at_the_size_of_the_frame():
-    data = codes(3800) * 5
+    data = lzw_data(3800) * 5
     assert len(_gif._decompress_lzw(data, 8, 1 << 40)) > 7 * MEGABYTE
 
     peak_bytes, image = peak(lambda: tf.io.decode_gif(gif(2, 1, data)))
@@ -132,8 +132,8 @@ def test_gif_decompression_stops_at_the_size_of_the_frame():
 
 
 def test_total_size_of_gif_frames_is_bounded():
-    large = gif(2000, 2000, codes(2900))
-    small = gif(1, 1, codes(0))[13 + 768 : -1]
+    large = gif(2000, 2000, lzw_data(2900))
+    small = gif(1, 1, lzw_data(0))[13 + 768 : -1]
 
     peak_bytes, message = peak(lambda: tf.io.decode_gif(large[:-1] + 200 * small + b";"))
 

@@ -54,7 +54,7 @@ def bincount(
         )
     if weights is not None and binary_output:
         raise ValueError("bincount: binary_output and weights cannot be combined. Pass only one.")
-    rows, numbers, added, count = _entries(values, weights)
+    rows, numbers, weight_values, count = _entries(values, weights)
     if numbers.dtype not in (np.int32, np.int64):
         raise invalid(f"bincount: expected int32 or int64. Received: dtype {numbers.dtype}.")
     if (numbers < 0).any():
@@ -66,12 +66,12 @@ def bincount(
         width = integer(maxlength, "bincount: maxlength")
     keep = numbers < width
     found = np.stack([rows, numbers], 1) if by_row else numbers[:, None]
-    indices, which = unique_rows(found[keep].astype(np.int64))
-    if added is None:
-        sums = Tensor(np.bincount(which, minlength=len(indices)).astype(numbers.dtype))
+    indices, groups = unique_rows(found[keep].astype(np.int64))
+    if weight_values is None:
+        sums = Tensor(np.bincount(groups, minlength=len(indices)).astype(numbers.dtype))
         sums = Tensor(np.ones_like(sums._array)) if binary_output else sums
     else:
-        sums = scatter_sum(take(added, np.flatnonzero(keep)), which, len(indices))
+        sums = scatter_sum(take(weight_values, np.flatnonzero(keep)), groups, len(indices))
     return make_sparse(indices, sums, (count, width) if by_row else (width,))
 
 
@@ -124,7 +124,6 @@ def _entries(values: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, Tensor 
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """Replaces the last axis by `vocab_size` booleans: whether each integer occurs along it.
 
-
     >>> x = tf.SparseTensor([[0, 0], [0, 1]], [0, 2], [2, 2])
     >>> tf.sparse.to_indicator(x, 3).numpy()
     array([[ True, False,  True],
@@ -137,9 +136,9 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
     if wrong.any():
         value = members[int(np.argmax(wrong))]
         raise invalid(f"to_indicator: the value {value} is not in [0, {size}).")
-    shape, at = shape_of(x), indices_array(x)
-    if min(shape) < 0 or ((at < 0) | (at >= np.array(shape))).any():
+    shape, indices = shape_of(x), indices_array(x)
+    if min(shape) < 0 or ((indices < 0) | (indices >= np.array(shape))).any():
         raise invalid(f"to_indicator: an index is out of bounds for shape {tuple(shape)}.")
     y = np.zeros((*shape[:-1], size), bool)
-    y[(*at[:, :-1].T, members)] = True
+    y[(*indices[:, :-1].T, members)] = True
     return Tensor(y)

@@ -31,7 +31,7 @@ _OUTPUTS = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """Splits each string at whitespace, or at `sep`, to a RaggedTensor.
+    """Splits each string at whitespace, or at `sep`, into a RaggedTensor of words.
 
     >>> tf.strings.split(["a b", "c"])
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
@@ -43,7 +43,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         if maxsplit == 0:
             return [string]
         found = string.split(sep, maxsplit)
-        if sep is None and len(found) == maxsplit:  # the rest, which is empty
+        if sep is None and len(found) == maxsplit:  # TensorFlow adds the empty rest
             found.append(b"")
         return found
 
@@ -51,7 +51,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Splits each string to bytes, as a RaggedTensor.
+    """Splits each string into bytes, as a RaggedTensor.
 
     >>> tf.strings.bytes_split(["ab", "c"])
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
@@ -99,7 +99,7 @@ def unicode_split(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> Any:
-    """Splits each string to characters, as a RaggedTensor of strings in the same encoding.
+    """Splits each string into characters, as a RaggedTensor of strings in the same encoding.
 
     >>> tf.strings.unicode_split(["hé"], "UTF-8")
     <tf.RaggedTensor [[b'h', b'\\xc3\\xa9']]>
@@ -115,7 +115,7 @@ def unicode_split_with_offsets(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Splits each string to characters, and returns their byte offsets."""
+    """Splits each string into characters, and returns their byte offsets."""
     options = (input_encoding, errors, replacement_char)
     return unicode_split(input, *options), _offsets(input, _Decoder(*options))
 
