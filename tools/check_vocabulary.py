@@ -10,7 +10,7 @@ line breaks, in comments and in identifiers. Words are delimited by anything but
 not matter. To quote a listed word on purpose, add its file to `EXEMPT`.
 
 Docstrings of functions that start with an article or a question word are found, too. Properties,
-fixtures and tests may start with a noun phrase.
+fixtures and tests may start with a noun phrase or with "Whether".
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ RETIRED = [
     ("cure[sd]?", "fix"),
     # Recording
     ("hears?|heard|unheard|overhears?|deaf", "records, observes"),
-    ("listen(?:s|ed|ing|er|ers)?", "recorder, observes"),
+    ("listeners?", "recorder"),
     ("testif(?:y|ies|ied|ying)|testimony", "inspect, report"),
     ("(?:let|lets|letting) go", "frees"),
     ("lend(?:s|ing)?|lent|loan(?:s|ed)?", "donation"),
@@ -179,8 +179,8 @@ def find_docstrings(source: str) -> list[Hit]:
             continue
         docstring = ast.get_docstring(node, clean=False)
         words = docstring.split() if docstring else []
-        forbidden = _QUESTION_WORDS if _is_described_by_noun(node) else _ARTICLES | _QUESTION_WORDS
-        if words and words[0].lower() in forbidden:
+        allowed = _ARTICLES | {"whether"} if _is_described_by_noun(node) else set()
+        if words and words[0].lower() in (_ARTICLES | _QUESTION_WORDS) - allowed:
             hits.append(Hit(node.body[0].lineno, words[0], "start with a verb"))
     return hits
 

@@ -14,7 +14,7 @@ from retrograde.fusion import blocks, lazy_calls
 
 @contextlib.contextmanager
 def lazy_small_arrays():
-    """A context in which calls on arrays of any size are deferred, and two threads share work."""
+    """Defers calls on arrays of any size, and shares work between two threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apply, "MANY", 1)
         patch.setattr(lazy_calls, "LEAST", 1)

@@ -158,7 +158,7 @@ def no_garbage_collection():
 
 
 def doubled_sine():
-    """A tensor that is_deferred, and a reference to the array that nobody else holds for it."""
+    """Returns a deferred tensor, and a weak reference to the array that only it uses."""
     x = tf.constant(numbers(4))
     return tf.sin(x) * 2.0, weakref.ref(x._array)
 

@@ -24,7 +24,7 @@ def strategy(request):
 
 
 def where():
-    """What a program can find out about the place it is at."""
+    """Returns the current strategy and the strategy of the replica context."""
     context = tf.distribute.get_replica_context()
     return tf.distribute.get_strategy(), context and context.strategy
 

@@ -53,7 +53,8 @@ def test_accepts_correct_english(text):
         ('async def f():\n    """A tensor."""', 2, "A"),
         ('class A:\n    """How it works."""', 2, "How"),
         ('class A:\n    def f():\n        """The value."""', 3, "The"),
-        ('@property\ndef f():\n    """Whether it is open."""', 3, "Whether"),
+        ('@property\ndef f():\n    """How it is read."""', 3, "How"),
+        ('def f():\n    """Whether it is open."""', 2, "Whether"),
     ],
 )
 def test_finds_docstrings_without_a_verb(source, line, word):
@@ -67,6 +68,7 @@ def test_finds_docstrings_without_a_verb(source, line, word):
         'def f():\n    """Returns what `g` returned."""',
         'class A:\n    """A tensor."""',
         '@property\ndef f():\n    """The value."""',
+        '@property\ndef f():\n    """Whether it is open."""',
         '@pytest.fixture\ndef f():\n    """A model."""',
         'def test_f():\n    """The value is 3."""',
         "def f():\n    return 1",

@@ -33,7 +33,7 @@ def test_declared_operators_are_bound(cls):
 
 
 def public_functions():
-    """The functions that the stubs list, by their full names."""
+    """Returns the functions in the stubs, by their full names."""
     found = {}
     for stub in STUBS:
         module = module_of(stub)

@@ -19,12 +19,12 @@ Point = collections.namedtuple("Point", "x y")
 
 
 def brief(value):
-    """The name of a case: the same in every process."""
+    """Returns the id of a case, which is the same in every process."""
     return re.sub(r" at 0x\w+", "", repr(value))[:40]
 
 
 class Celsius(float):
-    """A float with a class of its own."""
+    """A subclass of float."""
 
 
 class Level(enum.IntEnum):
@@ -220,7 +220,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("value", "dtype", "error", "message"), REFUSED, ids=[brief(row[0]) for row in REFUSED]
 )
-def test_values_that_are_no_tensors(value, dtype, error, message):
+def test_values_that_cannot_be_converted(value, dtype, error, message):
     with pytest.raises(error, match=message):
         tf.convert_to_tensor(value, dtype)
 
@@ -287,7 +287,7 @@ def test_lists_of_tensors_are_stacked_and_tapes_follow():
     assert [float(g) for g in tape.gradient(z, [x, v])] == [8.0, 6.0]
 
 
-def test_a_tensor_in_a_list_lends_its_dtype():
+def test_a_tensor_in_a_list_determines_the_dtype():
     assert tf.convert_to_tensor([1, tf.constant(2, tf.int64)]).dtype is tf.int64
     assert tf.convert_to_tensor([1, tf.constant(2.0, tf.bfloat16)]).dtype is tf.bfloat16
     assert tf.Variable([1, tf.constant(2, tf.int64)]).dtype is tf.int64

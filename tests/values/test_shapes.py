@@ -42,7 +42,7 @@ def test_repr():
 
 
 @pytest.mark.parametrize("wrong", [[-1], [1.5], "ab", ["a"], object()])
-def test_what_is_no_shape(wrong):
+def test_invalid_shapes_raise(wrong):
     with pytest.raises((TypeError, ValueError)):
         Shape(wrong)
 

@@ -11,7 +11,7 @@ from retrograde.values.source_location import first_output
 
 
 def place_of_call(function, *args):
-    """The place that a tape notes for the last call that `function` makes."""
+    """Returns the source location that a tape records for the last call in `function`."""
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape(lines=True) as tape:
         function(x, *args)
@@ -53,7 +53,7 @@ def test_a_place_in_a_program_without_a_file_has_no_text():
     assert (str(place), place.text, place.marked) == ("<somewhere>:3", "", "")
 
 
-def test_nobody_but_libraries_is_no_place():
+def test_library_frames_have_no_location():
     assert source_location.place_of(None) is None
 
 

@@ -116,7 +116,7 @@ def merged(values: list, sizes: list[tuple]) -> Any:
 
 
 def formula(values: list, sizes: list[tuple]) -> dict:
-    """What the numbers are of the sizes: a multiple of a product, or a sum; and something added."""
+    """Expresses numbers in terms of sizes: a multiple of their product or sum, plus a constant."""
     varying = [
         next(i for i, (a, b) in enumerate(zip(sizes[0], other, strict=True)) if a != b)
         for other, value in zip(sizes[1:-2], values[1:-2], strict=True)

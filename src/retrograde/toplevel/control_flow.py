@@ -50,7 +50,7 @@ def case(
     """Returns the result of the function of the first true predicate, or else `default()`.
 
     With `exclusive`, all predicates are evaluated, and more than one true predicate is an error.
-    Without a `default`, so is no true predicate.
+    Without a `default`, at least one predicate must be true.
 
     >>> x = tf.constant(5)
     >>> tf.case([(x < 3, lambda: "few"), (x < 10, lambda: "some")], default=lambda: "many")

@@ -25,13 +25,13 @@ def register_tensor_conversion_function(
     computation tapes record, or `NotImplemented`. If several functions apply, the one with the
     lowest priority value is tried first.
 
-    >>> class Metres:
+    >>> class Meters:
     ...     def __init__(self, value):
     ...         self.value = value
     >>> def convert(x, dtype=None, name=None, as_ref=False):
     ...     return tf.constant(x.value, dtype)
-    >>> tf.register_tensor_conversion_function(Metres, convert)
-    >>> (tf.constant(1.0) + Metres(2.0)).numpy()
+    >>> tf.register_tensor_conversion_function(Meters, convert)
+    >>> (tf.constant(1.0) + Meters(2.0)).numpy()
     np.float32(3.0)
     """
     types = base_type if isinstance(base_type, tuple) else (base_type,)
