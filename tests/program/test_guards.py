@@ -209,9 +209,9 @@ def test_a_function_that_never_settles_runs_eagerly_and_says_so_once():
 
     assert found == [2.0 * v for v in range(40)]
     (message,) = [str(w.message) for w in caught]
-    assert "a value that reaches Python at" in message
+    assert "the value converted to Python at" in message
     assert __file__ in message
-    assert "(by float) is another one in each call" in message
+    assert "(by float) changes on every call" in message
     assert len(f.recordings()) == 16
 
 

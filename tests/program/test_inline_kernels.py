@@ -7,7 +7,7 @@ from retrograde.core.apply import PRIMITIVES
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
 from retrograde.program import inline_kernels
-from retrograde.program.inline_kernels import NAMES, written_out
+from retrograde.program.inline_kernels import NAMES, inline
 from tests.ops.cases import CASES, FLOATS
 
 WRITTEN = [case for case in CASES if case.primitive.name in inline_kernels._WRITERS]
@@ -23,7 +23,7 @@ def test_what_is_written_out_is_what_the_kernel_gives(case):
     for dtype in (None, *FLOATS, np.dtype(np.int32)):
         inputs = [x if dtype is None else x.astype(dtype) for x in map(np.real, case.inputs)]
         names = [f"x{i}" for i in range(len(inputs))]
-        text = written_out(call, [Spec(x.shape, x.dtype) for x in inputs], names)
+        text = inline(call, [Spec(x.shape, x.dtype) for x in inputs], names)
         if text is None:
             continue
         with np.errstate(all="ignore"):
@@ -45,4 +45,4 @@ def test_half_precision_and_integers_are_left_to_the_kernel():
         call = Call(PRIMITIVES[name], tuple(range(count)), attrs, (count,))
         for dtype in ("float16", "int32", "complex64"):
             spec = Spec((3, 3), np.dtype(dtype))
-            assert written_out(call, [spec] * count, ["a", "b"][:count]) is None
+            assert inline(call, [spec] * count, ["a", "b"][:count]) is None

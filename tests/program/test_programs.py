@@ -39,7 +39,7 @@ def test_options_that_xla_does_not_know_are_left_out(monkeypatch):
         raise jax.errors.JaxRuntimeError(f"No such compile option: {compiler_options}")
 
     monkeypatch.setattr(jax, "jit", refusing)
-    assert xla._known.__wrapped__(("no such option", 1)) == {}
+    assert xla._supported.__wrapped__(("no such option", 1)) == {}
 
 
 def test_convolutions_are_not_fused():

@@ -91,7 +91,7 @@ def test_more_than_expected_is_an_error_and_changes_nothing():
     f(tf.constant([1.0]))
     f(tf.constant([1.0]))
 
-    with pytest.raises(RuntimeError, match=r"would make another. What is new: x: \(1,\) → \(2,\)"):
+    with pytest.raises(RuntimeError, match=r"requires another one. Changed: x: \(1,\) → \(2,\)"):
         f(tf.constant([1.0, 2.0]))
 
     assert v.numpy() == 2.0
@@ -105,7 +105,7 @@ def test_recording_again_and_again_is_spoken_of(caplog):
         for n in range(10):
             f(tf.constant(1.0), float(n))
 
-    assert "was recorded 10 times and replayed 0 times" in caplog.text
+    assert "was traced 10 times and replayed 0 times" in caplog.text
     assert "n: Python float 8.0 → 9.0" in caplog.text
 
 
@@ -121,7 +121,7 @@ def test_the_source_can_be_read():
         "    a5 = np.add(a3, a1)\n"
         "    return (a5,), ()\n"
     )
-    with pytest.raises(ValueError, match="has no recordings yet"):
+    with pytest.raises(ValueError, match="has no traces yet"):
         tf.function(lambda x: x).source()
 
 

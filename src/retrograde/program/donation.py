@@ -1,7 +1,7 @@
 """Donation: a compiled program owns the buffers of variables, and overwrites them in each call.
 
-A variable has no tensor while its buffer is donated, so that nothing reads what is overwritten. A
-reader ends the donation first. For variables that are not read, a call does nothing.
+A variable has no tensor while its buffer is donated, so that nothing reads an overwritten buffer. A
+read ends the donation first. Calls in between do no work for variables that are not read.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from retrograde.values.locks import fork_safe_lock
 from retrograde.values.reference_counts import count, unshared_count
 
 # Held while a program runs on donated buffers, and while a donation begins or ends. All donations
-# share it, because two programs may use each other's variables. A thread that holds it waits for
-# nothing but `writing`, and a thread that holds `writing` does not wait for it.
+# share it, because two programs may use the same variables. A thread that holds it acquires no
+# other lock except `writing`, and a thread that holds `writing` does not acquire it.
 _lock = fork_safe_lock()
 
 
@@ -39,12 +39,12 @@ class Donation:
         self._variables: list[Any] = [weakref.ref(v) for v in variables]
         self._places = {id(v): i for i, v in enumerate(variables)}
         self._inputs = inputs
-        self._missing = set(range(len(variables)))  # are not donated now
+        self._missing = set(range(len(variables)))  # places of variables that are not donated
         self._arrays: list[list] = [[None] * len(variables)]  # in a call, followed by the new ones
         self._runs = False
 
     def run(self, program: Callable, arrays: tuple) -> list:
-        """Returns the results of `program` for `arrays` and donated arrays: new values first."""
+        """Runs `program` on `arrays` and the donated arrays. New values of variables come first."""
         with _lock:
             self._runs = True
             try:
@@ -63,14 +63,14 @@ class Donation:
         if self._missing:
             self._begin()
         owned = self._arrays
-        # When the new arrays exist, the old ones are deleted. No line of Python lies between,
-        # where a signal handler could find neither, or Control-C lose both.
+        # The old arrays are deleted as soon as the new ones exist. No bytecode runs in between,
+        # where a signal handler would find neither, and Control-C would lose both.
         owned.extend(starmap(program, ((*arrays, *owned[-1][: self._inputs]),)))
         made = owned[-1]
-        owned[0] = made[: len(self._variables)]  # other results are not held
+        owned[0] = made[: len(self._variables)]  # without the other results
         del owned[1:]
         if self._missing:
-            self._hand_over(made)
+            self._assign_missing(made)
         return made
 
     def _begin(self) -> None:
@@ -78,19 +78,19 @@ class Donation:
         for i in tuple(self._missing):
             variable = self._variables[i]()
             variable._end_donation()
-            self._arrays[-1][i] = None  # if an interrupt stopped a donation half-way
+            self._arrays[-1][i] = None  # if an interrupt stopped an earlier donation
             variable._donate(self, functools.partial(_move, self._arrays[-1], i))
             self._missing.discard(i)
 
-    def _hand_over(self, made: list) -> None:
-        """Gives their new values to variables that a signal handler took back before the call."""
+    def _assign_missing(self, made: list) -> None:
+        """Assigns new values to variables that a signal handler took back before the call."""
         for i in tuple(self._missing):
             variable = self._variables[i]()
             variable._hold(on_device(made[i], variable._id))
             self._arrays[-1][i] = None
 
     def end(self, variable: VariableCell) -> None:
-        """Gives a variable its buffer back."""
+        """Returns its buffer to a variable."""
         with _lock:
             i, owned = self._places[id(variable)], self._arrays[-1]
             self._missing.add(i)
@@ -100,7 +100,7 @@ class Donation:
                 owned[i] = None
 
     def end_all(self) -> None:
-        """Gives all variables their buffers back."""
+        """Returns their buffers to all variables."""
         for reference in self._variables:
             self.end(reference())
 
@@ -125,11 +125,11 @@ def _references(tensor: Tensor) -> int:
 
 @functools.cache
 def _references_if_alone() -> int:
-    """Counts as `_move` does, for a tensor that only its variable holds."""
+    """Returns the count of `_move` for a tensor that only its variable holds."""
     found = []
 
     def counted(_: list, __: int, tensor: Tensor) -> None:
-        array = tensor._device  # noqa: F841  counts, too
+        array = tensor._device  # noqa: F841  a reference, as in `_move`
         found.append(_references(tensor))
 
     cell = VariableCell()

@@ -36,7 +36,7 @@ class Executable:
         self.uncompiled = can_compile(program) if compiles else None
         self.compiles = compiles and self.uncompiled is None
         self.calls_python = any(type(call.primitive) is HostCallback for call in program.calls)
-        self.seconds = 0.0  # that code generation or compilation took
+        self.seconds = 0.0  # time for code generation or compilation
         self._variables = variables
         self._first_values = first_values
         self._writer: Any = None  # a `ReplayWriter`

@@ -45,17 +45,17 @@ from retrograde.values.locks import fork_safe_lock
 from retrograde.values.settings import settings
 from retrograde.values.source_location import caller_location
 
-_OBSERVER = Recorder()  # observes everything and does nothing
+_OBSERVER = Recorder()  # does nothing
 
 _WARNED_COUNTS = {10 << i for i in range(30)}  # traces after which retracing is reported
 
-_COMPARED = 3  # replays of each trace that a strict function compares
+_COMPARED_REPLAYS = 3  # replays of each trace that a strict function compares
 
 _MOST_TRACES_PER_SIGNATURE = (
     16  # traces of one signature, after which guards are assumed to fail always
 )
 
-_TRACE_LIMIT = 256  # traces that a function keeps, 6 to 16 kB each for a small one
+_TRACE_LIMIT = 256  # traces that a function keeps; a small one takes 6 to 16 kB
 
 
 class Function:
@@ -87,7 +87,7 @@ class Function:
         self._expected: int | None = None
         self._reached: dict[int, bool] = {}
         self._fast_calls: dict[tuple, Callable] = {}  # by the specs of their arguments
-        self._latest: Callable = _of_nothing
+        self._latest: Callable = _no_fast_call
         self._lock = fork_safe_lock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -141,7 +141,7 @@ class Function:
         log = CallbackLog()
         trace = traces.first(variables)
         while trace is not None:
-            if self._strict and trace.replays < _COMPARED and not recorders:
+            if self._strict and trace.replays < _COMPARED_REPLAYS and not recorders:
                 outcome = self._compared(trace, args, kwargs, inputs, variables, log)
             else:
                 outcome = self._replay(trace, inputs, variables, log)
@@ -159,7 +159,7 @@ class Function:
             return
         if any(type(x) not in (Tensor, LazyTensor) for x in args):
             return
-        if self._strict and trace.replays < _COMPARED:
+        if self._strict and trace.replays < _COMPARED_REPLAYS:
             return
         trace.has_fast_call = True
         fast_call = trace.fast_call()
@@ -193,31 +193,30 @@ class Function:
         """Returns the outcome of a replay, which must equal the result of the Python function."""
         if trace.has_effects():
             return self._replay(trace, inputs, variables, log)
-        concerned = trace.variables(variables)
-        before, state = [v._current() for v in concerned], random_state.state()
+        variables_used = trace.variables(variables)
+        before, state = [v._current() for v in variables_used], random_state.state()
         outcome = self._replay(trace, inputs, variables, log)
         if type(outcome) is Divergence:
             return outcome
-        replayed, drawn = [v._current() for v in concerned], random_state.state()
-        commit(concerned, before)
+        replayed, drawn = [v._current() for v in variables_used], random_state.state()
+        commit(variables_used, before)
         random_state.restore(state)
         with isolate():
             expected = self.python_function(*args, **kwargs)
         try:
-            eager = [v._current() for v in concerned]
-            names = [f"variable {v.name!r}" for v in concerned]
+            eager = [v._current() for v in variables_used]
+            names = [f"variable {v.name!r}" for v in variables_used]
             check_equal(expected, outcome, eager, replayed, names, self._name)
         except BaseException:
-            commit(concerned, before)
+            commit(variables_used, before)
             random_state.restore(state)
             raise
-        commit(concerned, replayed)
+        commit(variables_used, replayed)
         random_state.restore(drawn)
         return outcome
 
     def _canonicalize(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
-        """Returns the arguments in order, the key of their signature, and their tensors and
-        variables."""
+        """Returns the ordered arguments, their signature, and the tensors and variables in them."""
         if self._input_signature is None:
             args, kwargs = self._parameters.ordered(args, kwargs)
         else:
@@ -234,7 +233,7 @@ class Function:
         return args, kwargs, key, inputs, variables
 
     def _reaches(self, variable: Any) -> bool:
-        """Whether the function can reach `variable` other than by its arguments."""
+        """Returns whether the function can access `variable` other than by its arguments."""
         if variable._id not in self._reached:
             self._reached[variable._id] = reaches(self.python_function, variable)
         return self._reached[variable._id]
@@ -253,18 +252,18 @@ class Function:
 
         Without `keep`, variables get back the values that they had before.
         """
-        heard = bool(thread.recorders)
+        is_observed = bool(thread.recorders)
         begun, where = time.perf_counter(), caller_location()
         arguments = describe_arguments(self._parameters.names, args, kwargs)
         handles = [wrap(x._array) for x in inputs]
         given = iter(handles)
-        handed = tuple([with_inputs(value, given) for value in args])
-        named = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
+        traced_args = tuple([with_inputs(value, given) for value in args])
+        traced_kwargs = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
         with self._lock:
             tracer = Tracer(handles, log, variables)
             try:
                 with isolate(tracer):
-                    returned = self.python_function(*handed, **named)
+                    returned = self.python_function(*traced_args, **traced_kwargs)
                     results = ResultStructure(returned, tracer)
             except BaseException as error:
                 tracer.undo()
@@ -277,28 +276,28 @@ class Function:
                 entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, tracer)
                 if not traces.all:
-                    specs = {name: specs_in(value) for name, value in named.items()}
-                    traces.arguments = tuple(map(specs_in, handed)), specs
-            made = tracer.created
-            if not keep or (heard and made):
+                    specs = {name: specs_in(value) for name, value in traced_kwargs.items()}
+                    traces.arguments = tuple(map(specs_in, traced_args)), specs
+            created = tracer.created
+            if not keep or (is_observed and created):
                 tracer.undo()
             outcome = results.rebuild([wrap(x._array) for x in results.tensors])
             results.free_traced_tensors()
             read, before = tracer.first_tensors(), tracer.before
             tracer.close()
-            if not made:  # other threads find the trace from here on
+            if not created:  # other threads find the trace from here on
                 traces.add(trace)
                 self._history.append(entry)
                 self._trace_count += 1
                 self._drop_least_recently_used(traces)
                 self._give_up_tracing(traces, tracer)
-                # A replay cannot know which variable a host callback would read.
+                # A host callback may read any variable among the arguments of a replay.
                 traces.eager = traces.eager or tracer.exposes_arguments()
-            self._check_created(made)
-        if not heard:
+            self._check_created(created)
+        if not is_observed:
             return outcome
         log.rewind()
-        if made:  # is traced once more, without creating variables
+        if created:  # trace once more, without creating variables
             return self._record(traces, args, kwargs, inputs, variables, log, keep)
         try:
             return trace.call(inputs, variables, log, read)
@@ -307,7 +306,7 @@ class Function:
             raise
 
     def _check_created(self, variables: list[weakref.ref]) -> None:
-        """Raises if a call other than the first creates variables, or if those are gone."""
+        """Raises an error if a later call creates variables, or if created ones are deleted."""
         if not variables:
             return
         gone = any(reference() is None for reference in variables)
@@ -324,7 +323,7 @@ class Function:
         Calls do not keep track of time. Signatures that were replayed since the last trace count
         as more recent than the others.
         """
-        # A stable sort: among those alike, the order of the last time.
+        # The sort is stable, so equal signatures keep their order.
         kept = sorted(self._signatures.items(), key=lambda item: item[1].was_used(newest))
         while len(kept) > 1 and sum(len(traces.all) for _, traces in kept) > self._trace_limit:
             _, dropped = kept.pop(0)
@@ -339,9 +338,9 @@ class Function:
         traces.eager = True
         guard = next(e for e in reversed(tracer.steps) if type(e) is Guard)
         warnings.warn(
-            f"{self._name}: {len(traces.all)} recordings, because a value that reaches Python at "
-            f"{guard.where} (by {guard.how}) is another one in each call. From now on the function "
-            "runs eagerly for arguments like these. Keep the value a tensor to have it replayed.",
+            f"{self._name}: {len(traces.all)} traces, because the value converted to Python at "
+            f"{guard.where} (by {guard.how}) changes on every call. It will now run eagerly for "
+            "this signature. Keep the value a tensor to replay the function.",
             stacklevel=4,
         )
 
@@ -350,19 +349,19 @@ class Function:
         count = self._trace_count + 1
         if self._expected is not None and count > self._expected:
             tracer.undo()
-            news = "; ".join(entry.changed(self._history)) or "a variable was made in the first"
+            changes = "; ".join(entry.changed(self._history)) or "the first call created variables"
             raise RuntimeError(
-                f"{self._name}: expected at most {self._expected} recordings, but the call at "
-                f"{entry.where} would make another. What is new: {news}."
+                f"{self._name}: expected at most {self._expected} traces, but the call at "
+                f"{entry.where} requires another one. Changed: {changes}."
             )
         replays = sum(e.trace.replays for e in self._history)
         if count in _WARNED_COUNTS and replays < count:
             import logging  # takes longer to import than this module
 
             logging.getLogger("retrograde").warning(
-                "%s was recorded %d times and replayed %d times. The last recording was new in "
-                "this: %s. Pass tensors in place of Python numbers, and shapes that stay; "
-                "recordings() tells more.",
+                "%s was traced %d times and replayed %d times. The last call was retraced because "
+                "of: %s. Pass tensors instead of Python numbers, and keep shapes fixed. "
+                "recordings() has the details.",
                 self._name,
                 count,
                 replays,
@@ -370,9 +369,9 @@ class Function:
             )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Returns the function for arguments like these, which may be `TensorSpec`s.
+        """Returns the concrete function for these arguments, which may be `TensorSpec`s.
 
-        It is traced with zeros if there is no trace yet. Variables keep their values.
+        If there is no trace for them yet, it is traced with zeros. Variables keep their values.
         """
         if self._input_signature is None:
             full, full_kwargs = self._parameters.ordered(args, kwargs)
@@ -397,7 +396,7 @@ class Function:
         return ConcreteFunction(self, full, full_kwargs, trace, others)
 
     def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> SizedTrace:  # noqa: ARG002
-        """Returns what `record` makes of valid sizes for unknown dimensions."""
+        """Returns the trace that `record` creates for valid sizes of unknown dimensions."""
         return first_trace(self.python_function, count, record)
 
     def _with_dummies(self, arguments: Any) -> Any:
@@ -413,7 +412,7 @@ class Function:
             log, state = CallbackLog(), random_state.state()
             with isolate():
                 self._record(traces, ordered, ordered_kwargs, inputs, variables, log, keep=False)
-            if not traces.all:  # it created its variables, and is traced without that now
+            if not traces.all:  # the first call created variables, so it is traced again
                 with isolate():
                     self._record(
                         traces, ordered, ordered_kwargs, inputs, variables, log, keep=False
@@ -456,7 +455,7 @@ class Function:
         )
 
     def recordings(self) -> list[TraceSummary]:
-        """Returns a summary of each recording (trace), in order, with what was new in it.
+        """Returns a summary of each recording (trace), in order, with the reason for it.
 
         >>> f = tf.function(lambda x, lr: x * lr)
         >>> for lr in (0.1, 0.05, 0.1):
@@ -467,12 +466,12 @@ class Function:
         return [e.summary(self._history[:i]) for i, e in enumerate(self._history)]
 
     def expect(self, recordings: int) -> Function:
-        """Makes more recordings than that an error that says what changed. Returns itself."""
+        """Raises an error if the function is traced more often than this. Returns the function."""
         self._expected = recordings
         return self
 
     def source(self, recording: int = -1) -> str:
-        """Returns the source of the NumPy replay of a trace, the last one or another.
+        """Returns the source of the NumPy replay of a trace. The default is the last trace.
 
         >>> f = tf.function(lambda x: tf.sin(x) + 1.0)
         >>> _ = f(tf.constant(1.0))
@@ -486,7 +485,7 @@ class Function:
         return self._traced(recording).executable.source()
 
     def program(self, recording: int = -1) -> Program:
-        """Returns the program of a trace, the last one or another: its steps, specs and constants.
+        """Returns the program of a trace: its steps, specs and constants. The default is the last.
 
         >>> f = tf.function(lambda x: tf.sin(x) + 1.0)
         >>> _ = f(tf.constant(1.0))
@@ -501,7 +500,7 @@ class Function:
 
     def _traced(self, recording: int) -> Trace:
         if not self._history:
-            raise ValueError(f"{self._name} has no recordings yet: call it first.")
+            raise ValueError(f"{self._name} has no traces yet. Call it first.")
         return self._history[recording].trace
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable:
@@ -520,7 +519,7 @@ class Function:
         return f"<retrograde.function {self._name}>"
 
 
-def _of_nothing(*_: Any) -> Any:
+def _no_fast_call(*_: Any) -> Any:
     return NotImplemented
 
 
@@ -562,8 +561,8 @@ def function(
     With `jit_compile=True` XLA compiles the trace, which requires JAX. Arguments are checked
     against `input_signature`, if there is one. With `strict=True` the first replays are compared
     with `func` itself, and a difference is an error. At most `trace_limit` traces are
-    kept; beyond that the least recently used ones are dropped, and a call that needs one of them
-    traces again. The other parameters are TensorFlow's and change nothing here.
+    kept. Beyond that the least recently used ones are dropped. The other parameters exist for
+    compatibility with TensorFlow and have no effect.
 
     >>> @tf.function
     ... def f(x):

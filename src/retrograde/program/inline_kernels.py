@@ -1,7 +1,7 @@
-"""Kernels written out: for small arrays, the way through a kernel takes as long as its work.
+"""Inlined kernels: source that calls NumPy directly.
 
-A kernel looks at what it is given and finds the shortest way to NumPy. A replay knows shapes and
-dtypes beforehand, and takes that way at once.
+A kernel chooses a NumPy function by the shapes and dtypes of its inputs. For small arrays, this
+takes as long as the computation. A replay has fixed shapes and dtypes, so it chooses once.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from retrograde.ops._sums import as_product, ones
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import literal
 
-# What the code that is written here may name, besides its arrays.
+# The names that the source may use, in addition to its arrays.
 NAMES = {"np": np, "ones": ones, "dot": dot}
 
 
-def written_out(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
-    """Python for what the kernel of `call` does to arrays called `names`, where that is short.
+def inline(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
+    """Returns source for the kernel of `call` on arrays called `names`, if it is short.
 
-    `specs` are those of all values. `None` where the kernel has to be called.
+    `specs` has the specs of all values. Returns `None` if the kernel has to be called.
     """
     write = _WRITERS.get(getattr(call.primitive, "name", ""))
     if write is None:

@@ -1,8 +1,8 @@
-"""Loop re-rolling: finds calls that repeat on other values, and makes one loop of them.
+"""Loop re-rolling: finds repeated sequences of calls and converts each to a loop.
 
-A program has no loops: a recurrence over 1,000 steps is 1,000 times the same calls. With NumPy that
-is as fast as a loop. XLA would compile each call, which takes minutes. So loops are re-rolled
-before that, in the forward and in the backward pass, whatever Python code they came from.
+A program has no loops: a recurrence over 1,000 steps repeats the same calls 1,000 times. NumPy runs
+them as fast as a loop. XLA would compile each call, which takes minutes. So loops are re-rolled
+before compilation, in the forward and the backward pass, whatever Python code they came from.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from retrograde.program.simplification import hashable
 from retrograde.program.sum_of_slices import sum_slices
 from retrograde.values.thresholds import LOOP_CALLS as _FEWEST_CALLS
 from retrograde.values.thresholds import LOOP_ITERATIONS as _FEWEST_ITERATIONS
-from retrograde.values.thresholds import LOOP_PERIOD as _FARTHEST
+from retrograde.values.thresholds import LOOP_PERIOD as _LONGEST_PERIOD
 
 
 class Carried(NamedTuple):
-    """A loop-carried value: the call and output that make it, and its first value."""
+    """A loop-carried value: the call and output that compute it, and its first value."""
 
     call: int
     output: int
@@ -52,7 +52,7 @@ class Loop(NamedTuple):
 
 
 def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> list[Call | Loop]:
-    """Returns `calls` with loops in place of repetitions; `wanted` are read afterwards."""
+    """Replaces repeated calls by loops. `wanted` are the values that are read afterwards."""
     if len(calls) < _FEWEST_CALLS:
         return list(calls)
     calls, specs = sum_slices(calls, specs, wanted)
@@ -79,9 +79,9 @@ def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
 
 
 def _slices_first(calls: Sequence[Call]) -> list[Call]:
-    """Returns `calls` with every slice of a value directly after the call that makes the value.
+    """Moves every slice of a value directly after the call that computes the value.
 
-    A loop over the rows of an array takes another slice in each iteration.
+    A loop over the rows of an array takes a different slice in each iteration.
     """
     made = {n for call in calls for n in call.outputs}
     pending: dict[int | None, list[Call]] = {}
@@ -93,17 +93,17 @@ def _slices_first(calls: Sequence[Call]) -> list[Call]:
         else:
             rest.append(call)
     result: list[Call] = []
-    ahead = [*reversed(rest), *reversed(pending.get(None, ()))]
-    while ahead:
-        call = ahead.pop()
+    stack = [*reversed(rest), *reversed(pending.get(None, ()))]
+    while stack:
+        call = stack.pop()
         result.append(call)
         for n in reversed(call.outputs):
-            ahead += reversed(pending.get(n, ()))
+            stack += reversed(pending.get(n, ()))
     return result
 
 
 def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
-    """Returns a number for each call, which is the same for equal calls on other values."""
+    """Returns a number for each call, which is the same for equal calls on different values."""
     known: dict[Any, int] = {}
     tokens = []
     for i, call in enumerate(calls):
@@ -116,7 +116,7 @@ def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
 
 def _periods(tokens: np.ndarray, place: int) -> list[int]:
     """Returns the distances to the next equal calls, which may start the next iteration."""
-    ahead = tokens[place + 1 : place + 1 + _FARTHEST]
+    ahead = tokens[place + 1 : place + 1 + _LONGEST_PERIOD]
     return (np.flatnonzero(ahead == tokens[place])[:6] + 1).tolist()
 
 
@@ -129,7 +129,7 @@ def _iterations(tokens: np.ndarray, place: int, period: int) -> int:
 
 
 class _Uses:
-    """Where values are used."""
+    """The calls that read each value."""
 
     def __init__(self, calls: Sequence[Call], wanted: set[int]) -> None:
         self.users: dict[int, list[int]] = {}
@@ -139,7 +139,7 @@ class _Uses:
         self.wanted = wanted
 
     def outside(self, number: int, start: int, stop: int) -> bool:
-        """Whether a value is used by calls before `start` or from `stop` on, or in the end."""
+        """Returns whether a value is read outside the calls from `start` to `stop`."""
         users = self.users.get(number, ())
         return number in self.wanted or any(i < start or i >= stop for i in users)
 
@@ -154,7 +154,7 @@ def _loop(
 ) -> Loop | None:
     """Returns the loop from `start` on, or `None` if its iterations are connected differently.
 
-    The last iterations are left out if only they are connected in another way.
+    The last iterations are omitted if only they are connected differently.
     """
     while iterations >= _FEWEST_ITERATIONS and iterations * period >= _FEWEST_CALLS:
         loop = _Builder(calls, specs, uses, start, period, iterations).loop()
@@ -167,7 +167,7 @@ def _loop(
 
 
 class _Builder:
-    """Finds out how the iterations are connected."""
+    """Determines how the iterations of a loop are connected."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class _Builder:
         return self.calls[self.start + iteration * self.period + c]
 
     def loop(self) -> Loop | int:
-        """Returns the loop, or how many of its first iterations are connected in one way."""
+        """Returns the loop, or the number of first iterations that are connected equally."""
         sources = []
         for c in range(self.period):
             row = []
@@ -215,7 +215,7 @@ class _Builder:
         return Loop(self.iterations, body, sources, self.carried, self.each, kept, numbers, specs)
 
     def _source(self, c: int, q: int) -> tuple | int:
-        """Returns the source of an input, or in how many iterations it has the same source."""
+        """Returns the source of an input, or the number of iterations with the same source."""
         numbers = [self.call(iteration, c).inputs[q] for iteration in range(self.iterations)]
         places = [self._places.get(n) for n in numbers]
         second = places[1]

@@ -15,14 +15,14 @@ from retrograde.core.rules import Spec
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops.collectives import logged_call
-from retrograde.program.inline_kernels import NAMES, written_out
+from retrograde.program.inline_kernels import NAMES, inline
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
 from retrograde.values.source import SourceWriter, is_literal, is_name, literal
 from retrograde.values.thresholds import FREED as _WORTH_FREEING
 from retrograde.values.thresholds import MANY
 
-# Kernels whose results never share memory with their inputs
+# Primitives whose results never share memory with their inputs
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
 
 
@@ -44,10 +44,10 @@ class ReplayWriter:
             self._names[n] = f"c{n:d}"
             self._writer.namespace[self._names[n]] = array
         self._lines: list[str] = []
-        self._blocks = 0  # functions that fused calls have become
+        self._blocks = 0  # number of functions for fused calls
         self._guards = 0
         self._last = self._last_uses()
-        self._ours = self._overwritable()
+        self._unshared = self._overwritable()
         self._write()
 
     @property
@@ -94,9 +94,9 @@ class ReplayWriter:
         }
 
     def _overwritable(self) -> set[int]:
-        """Returns the values whose arrays were made here and of which there can be no view."""
-        ours = _held_by_nobody_else(self._steps)
-        large = {n for n in ours if _nbytes(self._specs[n]) >= _WORTH_FREEING}
+        """Returns the values with large arrays that nothing else can hold or view."""
+        unshared = _unshared(self._steps)
+        large = {n for n in unshared if _nbytes(self._specs[n]) >= _WORTH_FREEING}
         return large - self._program.kept
 
     def _free(self, place: int) -> None:
@@ -124,11 +124,11 @@ class ReplayWriter:
         target = ", ".join(targets) + ("," if call.primitive.outputs else "")
         if type(call.primitive) is HostCallback:
             host = self._writer.name(call.primitive, call.primitive.name.replace(" ", "_"))
-            given = ", ".join(arguments)
-            asks = (
-                f"{host}.f({given})" if call.primitive.pure else f"log.result_of({host}, [{given}])"
+            args = ", ".join(arguments)
+            source = (
+                f"{host}.f({args})" if call.primitive.pure else f"log.result_of({host}, [{args}])"
             )
-            self._lines.append(f"{target} = {asks}" if targets else asks)
+            self._lines.append(f"{target} = {source}" if targets else source)
             return
         if not call.primitive.pure:
             host = self._writer.name(logged_call(call), call.primitive.name)
@@ -137,9 +137,9 @@ class ReplayWriter:
                 f"{target} = {host}.f({given}) if log is None else log.result_of({host}, [{given}])"
             )
             return
-        short = written_out(call, self._specs, arguments)
-        if short is not None:
-            self._lines.append(f"{target} = {short}")
+        inlined = inline(call, self._specs, arguments)
+        if inlined is not None:
+            self._lines.append(f"{target} = {inlined}")
             return
         kernel, first = self._kernel(call)
         arguments = [*first, *arguments]
@@ -153,9 +153,9 @@ class ReplayWriter:
         self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
 
     def _same_order(self, call: Call) -> str:
-        """A condition under which a new array has the same order of axes as one of the inputs.
+        """Returns the condition under which the result may overwrite an input, as source.
 
-        The order in which a sum adds up follows the order of the axes in memory.
+        A new array would be C-contiguous, and the memory layout determines the order of summation.
         """
         matrices = dict.fromkeys(self._name(n) for n in call.inputs if self._specs[n].ndim > 1)
         return " and ".join(f"{name}.flags.c_contiguous" for name in matrices)
@@ -190,7 +190,7 @@ class ReplayWriter:
             return None
         (result,) = call.outputs
         for n in self._last.get(place, ()):
-            if n in self._ours and n in call.inputs and self._specs[n] == self._specs[result]:
+            if n in self._unshared and n in call.inputs and self._specs[n] == self._specs[result]:
                 return n
         return None
 
@@ -213,16 +213,16 @@ class ReplayWriter:
         return f"{name}={literal(value) if is_literal(value) else self._writer.name(value, name)}"
 
 
-def _held_by_nobody_else(steps: list[Any]) -> set[int]:
-    """Returns the values whose array was made here and is not shared."""
-    made: set[int] = set()
+def _unshared(steps: list[Any]) -> set[int]:
+    """Returns the values whose array is new and shares no memory with others."""
+    new: set[int] = set()
     shared: set[int] = set()
     for step in steps:
         if type(step) is Fused or (type(step) is Call and _is_fresh(step.primitive)):
-            made.update(step.outputs)
+            new.update(step.outputs)
         else:
             shared.update((*step.inputs, *step.outputs))
-    return made - shared
+    return new - shared
 
 
 def _fused(program: Program) -> list[Any]:
@@ -234,15 +234,15 @@ def _fused(program: Program) -> list[Any]:
         else:
             parts += [[step], []]
     wanted = program.kept
-    ours = _held_by_nobody_else(program.steps)
+    unshared = _unshared(program.steps)
     found: list[list[Any]] = []
     for part in reversed(parts):
         used = {n for step in part for n in step.inputs}
         if len(part) > 1:
-            # There may be as many parts as values, so each gets only what it reads.
+            # There may be as many parts as values, so each gets only the values that it reads.
             here = used.union(*(step.outputs for step in part))
             constants = {n: program.constants[n] for n in used if n in program.constants}
-            dead = frozenset((ours & here) - wanted)
+            dead = frozenset((unshared & here) - wanted)
             part = fuse(part, program.specs, frozenset(wanted & here), dead, constants)
         wanted |= used
         found.append(part)
@@ -259,7 +259,7 @@ def _is_ufunc(primitive: Any) -> bool:
 
 
 def _is_fresh(primitive: Any) -> bool:
-    """Whether its results share no memory with its inputs."""
+    """Returns whether its results share no memory with its inputs."""
     if type(primitive) is not Primitive:
         return False
     return _is_ufunc(primitive) or primitive.writes is not None or primitive.name in _FRESH

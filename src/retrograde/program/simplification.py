@@ -29,7 +29,7 @@ def simplify(tracer: Tracer, results: list[int], fold: bool = True) -> Program:
 
 
 def merge(constants: dict[int, Any], *parts: list[Any], fold: bool = True) -> Merged:
-    """Joins several lists of steps, in which equal calls are made once."""
+    """Joins several lists of steps, without repeated calls."""
     merged = Merged(constants, fold)
     for part in parts:
         merged.starts.append(len(merged.steps))
@@ -39,10 +39,10 @@ def merge(constants: dict[int, Any], *parts: list[Any], fold: bool = True) -> Me
 
 
 class Merged:
-    """Steps without those whose outputs are known already.
+    """Steps without repeated calls.
 
-    `constants` are arrays by number, `same` maps values to equal ones that were made before, and
-    `starts` has the place where each part begins. `writes` are the last values of variables.
+    `constants` are arrays by number, `same` maps values to equal earlier ones, and `starts` has the
+    place where each part begins. `writes` are the last values of variables.
     """
 
     def __init__(self, constants: dict[int, Any], fold: bool) -> None:
@@ -58,7 +58,7 @@ class Merged:
             self._add_constant(n, x._array)
 
     def add(self, step: Any) -> None:
-        """Appends a step, unless its outputs are known already."""
+        """Appends a step, unless its outputs equal earlier values."""
         if not self.same.keys().isdisjoint(step.inputs):
             step = step.renamed(self.same)
         kind = type(step)
@@ -111,7 +111,7 @@ class Merged:
 
 
 def hashable(value: Any) -> Any:
-    """Returns a hashable form of attributes, or `None` if they have a value of another type."""
+    """Returns a hashable form of attributes, or `None` if a value has an unsupported type."""
     if isinstance(value, dict):
         if not value:
             return ()

@@ -1,8 +1,8 @@
 """Sums of slices: the backward pass of many slices of one array, as one call.
 
-The backward pass of a loop over `x[k]` makes an array of zeros with one row for each iteration, and
-adds them. Each row has its own place, so that the calls differ and no loop can be re-rolled. All
-rows together are one array.
+The backward pass of a loop over `x[k]` creates an array of zeros with one row in each iteration,
+and adds these arrays. The place of the row differs, so the calls differ and the loop cannot be
+re-rolled. This pass replaces all of them by one call.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from retrograde.values.thresholds import LOOP_ROWS as _FEWEST_ROWS
 
 
 class _PlaceRows:
-    """Stands where a primitive would: zeros of `shape`, with rows added at `places` of `axis`.
+    """A primitive of XLA programs: zeros of `shape`, with rows added at `places` of `axis`.
 
-    Along the other axes each row is put `where` the slices say.
+    Along the other axes, `where` says at which slice each row is added.
     """
 
     name = "place_rows"
@@ -35,11 +35,11 @@ PLACE_ROWS = _PlaceRows()
 def place(
     xp: Any, rows: Any, *, shape: tuple, axis: int, places: tuple[int, ...], where: tuple
 ) -> Any:
-    """The same for rows that are stacked."""
+    """Computes `place_rows` for stacked rows."""
     rows = xp.moveaxis(xp.squeeze(rows, axis + 1), 0, axis)
     key = [slice(a, None if b < 0 else b, s) for a, b, s in where]
     first, last = places[0], places[-1]
-    if list(places) == list(range(last, first + 1))[::-1]:  # as the way back brings them
+    if list(places) == list(range(last, first + 1))[::-1]:  # the order of a backward pass
         rows, first, last, places = xp.flip(rows, axis), last, first, places[::-1]
     y = xp.zeros(shape, rows.dtype)
     if list(places) == list(range(first, last + 1)):
@@ -54,12 +54,12 @@ def place(
 def sum_slices(
     calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]
 ) -> tuple[list[Call], list[Spec]]:
-    """`calls` with such sums made at once, where their last addition was; and the specs of all."""
-    return _SliceSums(calls, specs, wanted).done()
+    """Replaces each sum of slices by one call at its last addition. Returns calls and specs."""
+    return _SliceSums(calls, specs, wanted).replace()
 
 
 class _SliceSums:
-    """One walk over the sums among `calls`, each from its end to its beginning."""
+    """Finds the sums in `calls`, each from its last addition to its first."""
 
     def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> None:
         self._calls = calls
@@ -69,43 +69,43 @@ class _SliceSums:
         for call in calls:
             for n in call.inputs:
                 self._uses[n] = self._uses.get(n, 0) + 1
-        self._seen: set[int] = set()  # parts of sums that were looked at
+        self._seen: set[int] = set()  # additions of sums that were visited
         self._dropped: set[int] = set()
-        self._instead: dict[int, list[Call]] = {}
+        self._replacements: dict[int, list[Call]] = {}
 
-    def done(self) -> tuple[list[Call], list[Spec]]:
+    def replace(self) -> tuple[list[Call], list[Spec]]:
         for i in range(len(self._calls) - 1, -1, -1):
             if i not in self._seen and self._is_sum(i):
-                self._take(i)
+                self._replace_sum(i)
         result: list[Call] = []
         for i, call in enumerate(self._calls):
-            if i in self._instead:
-                result += self._instead[i]
+            if i in self._replacements:
+                result += self._replacements[i]
             elif i not in self._dropped:
                 result.append(call)
         return result, self._specs
 
     def _is_sum(self, i: int) -> bool:
-        """Whether a call adds two arrays of one shape."""
+        """Returns whether a call adds two arrays of the same shape."""
         call = self._calls[i]
         same = self._specs[call.outputs[0]]
         return call.primitive.name == "add" and all(self._specs[n] == same for n in call.inputs)
 
-    def _made_for_one(self, n: int) -> int | None:
-        """The call that made a value, if only one other uses it."""
+    def _only_for_one_call(self, n: int) -> int | None:
+        """Returns the call that computes a value, if only one other call reads it."""
         return self._makers.get(n) if self._uses.get(n) == 1 else None
 
-    def _take(self, root: int) -> None:
-        """Looks at the sum that ends at `root`, from its last term to the first."""
+    def _replace_sum(self, root: int) -> None:
+        """Replaces the sum that ends at `root`, if enough of its terms are slices."""
         sums, rows, rest = [], [], []
-        ahead = [root]
-        while ahead:
-            i = ahead.pop()
+        stack = [root]
+        while stack:
+            i = stack.pop()
             sums.append(i)
             for n in self._calls[i].inputs:
-                maker = self._made_for_one(n)
+                maker = self._only_for_one_call(n)
                 if maker is not None and self._is_sum(maker):
-                    ahead.append(maker)
+                    stack.append(maker)
                 elif maker is not None and self._calls[maker].primitive.name == "put_slice":
                     rows.append(maker)
                 else:
@@ -117,10 +117,10 @@ class _SliceSums:
         together = {i for _, puts in taken for i in puts}
         rest += [self._calls[i].outputs[0] for i in rows if i not in together]
         self._dropped |= {*sums, *together}
-        self._instead[root] = self._replaced(root, taken, rest)
+        self._replacements[root] = self._replaced(root, taken, rest)
 
     def _grouped(self, rows: list[int]) -> list[tuple[int, list[int]]]:
-        """Rows that differ in their place along one axis: that axis, and the calls."""
+        """Groups rows that differ in their place along one axis. Returns the axes and calls."""
         groups: dict[tuple, list[int]] = {}
         for i in rows:
             where = self._calls[i].attrs["where"]
@@ -140,7 +140,7 @@ class _SliceSums:
     def _replaced(
         self, root: int, taken: list[tuple[int, list[int]]], rest: list[int]
     ) -> list[Call]:
-        """Calls that make the sum of all rows, and of what else is in it."""
+        """Returns calls that add all rows, and the other terms of the sum."""
         spec = self._specs[self._calls[root].outputs[0]]
         made: list[Call] = []
         terms: list[int] = []

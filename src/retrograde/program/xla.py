@@ -28,7 +28,7 @@ def can_compile(program: Program) -> str | None:
     on_host = set(range(len(program.specs)))
     for entry in program.steps:
         if type(entry) is Write:
-            return "Python code that may look at a variable"
+            return "Python code that may read a variable"
         if type(entry) is not Call:
             continue
         if type(entry.primitive) is not HostCallback:
@@ -44,12 +44,12 @@ def can_compile(program: Program) -> str | None:
 
 
 class CompiledProgram:
-    """A recording compiled by XLA.
+    """A program compiled by XLA.
 
-    What Python code gives without needing anything that was computed, random numbers above all, is
-    made first and handed in. `first_values` are the numbers of what variables hold before it runs,
-    by their places. With them, the variables that get new values are donated to it, unless a
-    guard could still fail.
+    Host callbacks that do not depend on computed values, such as draws of random numbers, run
+    before the compiled program and become its arguments. `first_values` are the numbers of the
+    values of variables before the call, by place. If they are given, the buffers of variables
+    that get new values are donated, unless a guard could still fail.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class CompiledProgram:
         self._is_compiled = False
 
     def _donate(self, first_values: dict[int, int]) -> None:
-        """Finds the variables that get values of their own, and those that give memory for them.
+        """Finds the variables that get new values, and those whose buffers are reused for them.
 
-        A value that is handed on, or that Python code looks at, keeps its memory.
+        A value that is also a result, or that Python code reads, keeps its buffer.
         """
         program = self._program
         held = {*program.results, *program.writes.values()}
@@ -109,7 +109,7 @@ class CompiledProgram:
             n = first_values.get(place)
             if n is not None and n not in held and self._specs[n] == self._specs[y]:
                 self.donated_inputs[place] = n
-        # In this order, by which JAX finds out which memory is for which value.
+        # JAX matches donated buffers to outputs in this order.
         self.donated = sorted(places.values(), key=lambda place: place not in self.donated_inputs)
 
     @property
@@ -121,7 +121,7 @@ class CompiledProgram:
 
     @property
     def makes_all(self) -> bool:
-        """Whether all results come out of the program, and nothing is done but run it."""
+        """Whether a call only runs the compiled program, which returns all results."""
         wanted = {*self._program.results, *self._program.writes.values()}
         return not (self._before or self._guards) and wanted <= set(self.outputs) != set()
 
@@ -151,17 +151,17 @@ class CompiledProgram:
 
     def _options(self) -> dict[str, Any]:
         """Returns the compiler options, without those that this version of XLA does not have."""
-        if self._is_small():  # to wake threads takes longer than to do the work
-            return _known(_NO_THREADS, _NO_FUSED_LAYERS)
-        return _known(_NO_FUSED_LAYERS) if self._convolves() else {}
+        if self._is_small():  # waking threads takes longer than the computation
+            return _supported(_NO_THREADS, _NO_FUSED_LAYERS)
+        return _supported(_NO_FUSED_LAYERS) if self._convolves() else {}
 
     def _convolves(self) -> bool:
-        """Whether there is a convolution. XLA's fused ones take up to three times as long."""
+        """Returns whether there is a convolution. Fused ones take up to three times as long."""
         names = {getattr(getattr(call, "primitive", None), "name", "") for call in self._calls}
         return not names.isdisjoint(_CONVOLUTIONS)
 
     def _is_small(self) -> bool:
-        """Whether no call is worth sharing among threads: each is a product of 64 x 64 at most."""
+        """Returns whether no call is larger than a product of 64 x 64, which one thread runs."""
         for call in self._calls:
             numbers = (*call.inputs, *call.outputs)
             *_, largest = sizes = sorted(math.prod(self._specs[n].shape) for n in numbers)
@@ -186,7 +186,7 @@ class CompiledProgram:
         values = Values(self._jax.numpy, inside)
         values.put(self._arguments, arrays)
         entries = reroll(self._calls, self._specs, set(self.outputs))
-        compute(self._jax, entries, values, self._called_back)
+        compute(self._jax, entries, values, self._call_back)
         return [values[n] for n in self.outputs]
 
     def _constant(self, x: np.ndarray) -> Any:
@@ -202,27 +202,27 @@ class CompiledProgram:
         with self.precision(self.is_wide):
             return self.jitted.lower(*shaped)
 
-    def _called_back(self, call: Call, arrays: list) -> Any:
+    def _call_back(self, call: Call, arrays: list) -> Any:
         """Calls a pure host callback from the compiled program."""
         host, specs = call.primitive, [self._specs[n] for n in call.outputs]
 
         def run(*given: Any) -> list:
             y = host.f(*given)
             pairs = zip(y if host.outputs else (y,), specs, strict=True)
-            return [_fitted(np.asarray(part), spec) for part, spec in pairs]
+            return [_with_shape(np.asarray(part), spec) for part, spec in pairs]
 
         y = call_on_host(run, specs, arrays)
         return y if host.outputs else y[0]
 
     def run(self, tensors: Sequence[Any], log: Any, donation: Donation | None) -> Any:
-        """The values of the results and of the writes, or where the call went another way.
+        """Returns the values of the results and the writes, or the guard that failed.
 
         Donated values are neither in `tensors` nor among the writes.
         """
         pairs = zip(self._program.arguments, tensors, strict=True)
         values: dict[int, Any] = {n: device_array(x) for n, x in pairs if x is not None}
         for place, entry in self._before:
-            divergence = self._do_before(place, entry, values, log)
+            divergence = self._run_before(place, entry, values, log)
             if divergence is not None:
                 return divergence
         if self.outputs:
@@ -242,7 +242,7 @@ class CompiledProgram:
         with self.precision(self.is_wide):
             return self.jitted(*arrays) if donation is None else donation.run(self.jitted, arrays)
 
-    def _do_before(
+    def _run_before(
         self, place: int, entry: Any, values: dict, log: CallbackLog
     ) -> Divergence | None:
         if type(entry) is ReadVariable:
@@ -264,19 +264,19 @@ class CompiledProgram:
         """Returns a `jax.export.Exported` of the arguments that are not `fixed`."""
         if self._before or self._guards:
             raise ValueError(
-                "A function that runs Python code or branches on values has no export."
+                "Cannot export a function that calls Python code or branches on values."
             )
-        open_arguments = [n for n in self._program.arguments if n not in fixed]
+        free_arguments = [n for n in self._program.arguments if n not in fixed]
 
         def program(*arrays: Any) -> list:
-            values = fixed | dict(zip(open_arguments, arrays, strict=True))
+            values = fixed | dict(zip(free_arguments, arrays, strict=True))
             given = [values[n] for n in self.parameters]
             made = dict(zip(self.outputs, self._compute(*given, *self.large), strict=True))
             return [made[n] if n in made else self._value(n, values) for n in self._program.results]
 
         from jax import export
 
-        shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in open_arguments]
+        shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in free_arguments]
         with self.precision(self.is_wide):
             return export.export(self._jax.jit(program))(*shaped)
 
@@ -294,8 +294,8 @@ _CONVOLUTIONS = frozenset(("convolve", "convolve_transposed", "convolve_filter")
 
 
 @functools.cache
-def _known(*options: tuple[str, Any]) -> dict[str, Any]:
-    """Returns these compiler options, or none if XLA does not know one of them."""
+def _supported(*options: tuple[str, Any]) -> dict[str, Any]:
+    """Returns these compiler options, or none if XLA does not support one of them."""
     jax = required_jax()
     try:
         jax.jit(lambda: 0, compiler_options=dict(options)).lower().compile()
@@ -304,8 +304,8 @@ def _known(*options: tuple[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-def _fitted(array: np.ndarray, spec: Any) -> np.ndarray:
-    """Returns `array`, or a value that a guard will refuse if the shape differs."""
+def _with_shape(array: np.ndarray, spec: Any) -> np.ndarray:
+    """Returns `array`, or if its shape is wrong, a value for which a guard fails."""
     return array if array.shape == spec.shape else np.full(spec.shape, -1).astype(spec.dtype)
 
 

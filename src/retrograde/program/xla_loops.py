@@ -1,4 +1,4 @@
-"""Calls and loops on JAX's arrays: what XLA is given to compile."""
+"""Runs calls and loops on JAX arrays, for `jax.jit` to trace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from retrograde.values.thresholds import LOOP_ROWS as _MANY_ROWS
 
 
 class Values:
-    """The values of a program while it is traced, by their numbers.
+    """The values of a program while JAX traces it, by number.
 
-    Rows of an array, such as all turns of a loop, are cut out only if one of them is asked for.
+    A row of an array, such as one iteration of a loop, is sliced only if it is read.
     """
 
     def __init__(self, jnp: Any, values: Iterable[tuple[int, Any]]) -> None:
@@ -30,18 +30,18 @@ class Values:
         return self._values[number]
 
     def put(self, numbers: Iterable[int], arrays: Iterable[Any]) -> None:
-        """Takes values in."""
+        """Adds values."""
         self._values.update(zip(numbers, arrays, strict=True))
 
     def put_rows(
         self, numbers: Iterable[int], array: Any, rows: Iterable[int] | None = None
     ) -> None:
-        """Takes rows of an array in, one for each number: the first ones, or those in `rows`."""
+        """Adds rows of an array as values: the first rows, or those in `rows`."""
         places = itertools.count() if rows is None else rows
         self._rows.update((n, (array, i)) for n, i in zip(numbers, places, strict=False))
 
     def rows_of(self, numbers: list[int]) -> tuple[Any, int, int]:
-        """An array with these values in its rows: where the first is, and how far the next."""
+        """Returns an array with these values as rows, the first row, and the stride."""
         rows: list[Any] = [self._rows.get(n) for n in numbers]
         if all(row is not None and row[0] is rows[0][0] for row in rows):
             places = [row[1] for row in rows]
@@ -51,7 +51,7 @@ class Values:
         return self._jnp.stack([self[n] for n in numbers]), 0, 1
 
     def stacked(self, numbers: list[int]) -> Any:
-        """One array with these values as its rows; that of which they are rows, if they are."""
+        """Returns an array with these values as its rows, without a copy if possible."""
         array, first, step = self.rows_of(numbers)
         if (first, step, len(numbers)) == (0, 1, len(array)):
             return array
@@ -59,15 +59,15 @@ class Values:
         return array[first : end if end >= 0 else None : step]
 
 
-def compute(jax: Any, entries: list[Call | Loop], values: Values, called_back: Callable) -> None:
-    """Does what `entries` say to `values`."""
-    slices = _slices_of_one(entries)
+def compute(jax: Any, entries: list[Call | Loop], values: Values, call_back: Callable) -> None:
+    """Runs `entries` on `values`."""
+    slices = _slice_groups(entries)
     for entry in entries:
         if type(entry) is Call and entry.outputs in slices:
             for group in slices[entry.outputs]:
-                _cut(jax, group, values)
+                _slice_rows(jax, group, values)
         elif type(entry) is Loop:
-            _loop(jax, entry, values, called_back)
+            _loop(jax, entry, values, call_back)
         elif _is_rows(entry, "unstack"):
             (x,) = entry.inputs
             values.put_rows(list(entry.outputs), jax.numpy.moveaxis(values[x], _axis(entry), 0))
@@ -78,13 +78,13 @@ def compute(jax: Any, entries: list[Call | Loop], values: Values, called_back: C
             y = values.stacked(list(entry.inputs))
             values.put(entry.outputs, [jax.numpy.moveaxis(y, 0, _axis(entry))])
         else:
-            values.put(entry.outputs, _outputs(jax, entry, values, called_back))
+            values.put(entry.outputs, _outputs(jax, entry, values, call_back))
 
 
-def _slices_of_one(entries: list) -> dict[tuple, list]:
-    """Slices of one array that differ in one index only, by the outputs of each of their calls.
+def _slice_groups(entries: list) -> dict[tuple, list]:
+    """Groups slices of one array that differ in one index only, by the outputs of the calls.
 
-    The first of them brings the whole group; the others bring nothing.
+    The first call has the whole group, and the others have an empty list.
     """
     groups: dict[Any, list[Call]] = {}
     for entry in entries:
@@ -102,7 +102,7 @@ def _slices_of_one(entries: list) -> dict[tuple, list]:
     return found
 
 
-def _cut(jax: Any, group: tuple[int, list[Call]], values: Values) -> None:
+def _slice_rows(jax: Any, group: tuple[int, list[Call]], values: Values) -> None:
     axis, calls = group
     where = [slice(*part) for part in calls[0].attrs["where"]]
     where[axis] = slice(None)
@@ -120,24 +120,24 @@ def _axis(call: Call) -> int:
     return call.attrs["axis"]
 
 
-def _outputs(jax: Any, call: Call, values: Any, called_back: Callable) -> Any:
+def _outputs(jax: Any, call: Call, values: Any, call_back: Callable) -> Any:
     arrays = [values[n] for n in call.inputs]
-    return _applied(jax, call, arrays, called_back)
+    return _run(jax, call, arrays, call_back)
 
 
-def _applied(jax: Any, call: Call, arrays: list, called_back: Callable) -> tuple:
+def _run(jax: Any, call: Call, arrays: list, call_back: Callable) -> tuple:
     if not hasattr(call.primitive, "kernel"):
-        y = called_back(call, arrays)
+        y = call_back(call, arrays)
     else:
         y = call.primitive.kernel(jax.numpy, *arrays, **call.attrs)
     return tuple(y) if call.primitive.outputs else (y,)
 
 
-def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
-    """A loop as one `lax.scan`.
+def _loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None:
+    """Runs a loop as one `lax.scan`.
 
-    What is another value in each turn is read where it is, most of it being kept by a loop before:
-    to put it in order first, backwards as a rule, would be to copy all of it.
+    Values that differ between iterations are read from the arrays of earlier loops, often in
+    reverse order. Reordering the arrays first would copy them.
     """
 
     def iteration(carry: tuple, i: Any) -> tuple[tuple, tuple]:
@@ -154,11 +154,11 @@ def _loop(jax: Any, loop: Loop, values: Values, called_back: Callable) -> None:
                     arrays.append(made[where[0]][where[1]])
                 else:
                     arrays.append(inputs[kind][where[0]])
-            made.append(_applied(jax, call, arrays, called_back))
+            made.append(_run(jax, call, arrays, call_back))
         following = tuple([made[c][o] for c, o, _ in loop.carried])
         return following, tuple([made[c][o] for c, o in loop.kept])
 
-    for sources in loop.sources:  # what is cut out of rows must not be cut out inside the loop
+    for sources in loop.sources:  # slice loop-invariant rows outside the loop
         for kind, *where in sources:
             if kind == "same":
                 values[where[0]]
