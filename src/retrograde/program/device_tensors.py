@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from typing import Any
 
@@ -67,6 +68,8 @@ class DeviceArray(Materializer):
 
 def required_jax() -> Any:
     """Imports and returns `jax`. Raises an error that says how to install it."""
+    # Importing JAX draws from NumPy's global random state.
+    state = None if "jax" in sys.modules else np.random.get_state()
     try:
         import jax
     except ImportError:
@@ -74,6 +77,8 @@ def required_jax() -> Any:
             "function(jit_compile=True) compiles with XLA, which requires JAX. Install it with: "
             "pip install 'retrograde[xla]'."
         ) from None
+    if state is not None:
+        np.random.set_state(state)
     return jax
 
 
