@@ -206,3 +206,63 @@ def failing(how, rank):
             raise
         return "caught"
     return "finished"
+
+
+def keras_model(layers, optimizer, strategy, **options):
+    """Returns a compiled model that was created in the scope of `strategy`."""
+    tf.keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((6,)), *layers(tf.keras.layers)])
+        model.compile(optimizer, "mse", metrics=["mae"], **options)
+    return model
+
+
+def keras_training(folder):
+    """Trains with `fit` on arrays and datasets of uneven batches, evaluates and predicts."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    rank = strategy.cluster_resolver.task_id or 0
+    x, y = data(21)
+    found = {}
+    for name, run_eagerly in [("eager", True), ("traced", False)]:
+        model = keras_model(
+            lambda layers: [
+                layers.Dense(8, "tanh", kernel_regularizer="l2"),
+                layers.Dense(1),
+            ],
+            "adam",
+            strategy,
+            run_eagerly=run_eagerly,
+        )
+        callbacks = [
+            tf.keras.callbacks.ModelCheckpoint(f"{folder}/{rank}.{name}.keras"),
+            tf.keras.callbacks.CSVLogger(f"{folder}/{rank}.{name}.csv"),
+            tf.keras.callbacks.EarlyStopping("val_loss", patience=3),
+        ]
+        history = model.fit(
+            x, y, batch_size=8, epochs=3, validation_data=(x[:5], y[:5]),
+            callbacks=callbacks, verbose=0,
+        )  # fmt: skip
+        dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(21, seed=1).batch(10)
+        history.history["from dataset"] = model.fit(dataset, epochs=2, verbose=0).history["loss"]
+        strategy.check_in_sync()
+        found[name] = {
+            "weights": model.get_weights(),
+            "history": history.history,
+            "evaluated": model.evaluate(x, y, batch_size=4, verbose=0),
+            "on batch": model.test_on_batch(x[:7], y[:7]),
+            "predicted": model.predict(x, batch_size=5, verbose=0),
+        }
+    return found
+
+
+def keras_dropout():
+    """Returns the dropout masks of one step."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    tf.keras.utils.set_random_seed(1)
+    with strategy.scope():
+        layer = tf.keras.layers.Dropout(0.5)
+        dense = tf.keras.layers.Dense(3)
+        dense.build((None, 2))
+    mask = tf.function(lambda: layer(tf.ones([64]), training=True))
+    drawn = [strategy.run(mask).numpy().tolist() for _ in range(2)]
+    return {"masks": drawn, "initial": dense.kernel.numpy().tolist()}

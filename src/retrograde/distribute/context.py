@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from retrograde.values.variable_scopes import scopes
+
 
 class _Context(threading.local):
     """Outside of all scopes, a program is in the only replica of the default strategy."""
@@ -12,6 +14,7 @@ class _Context(threading.local):
     strategy: Any = None
     in_replica: bool = True
     replica: int = 0
+    fraction: float | None = None  # of the rows of a global batch, if Keras divides it
 
 
 context = _Context()
@@ -33,6 +36,22 @@ class Entered:
 
     def __exit__(self, *_: object) -> None:
         context.strategy, context.in_replica, context.replica = self._before
+
+
+class OutsideStrategies:
+    """A context manager for work that one worker does without the others.
+
+    New variables are plain ones: nothing is exchanged.
+    """
+
+    def __enter__(self) -> None:
+        self._entered = Entered(None, in_replica=True)
+        self._entered.__enter__()
+        self._creators, scopes.variable_creators = scopes.variable_creators, []
+
+    def __exit__(self, *error: object) -> None:
+        scopes.variable_creators = self._creators
+        self._entered.__exit__(*error)
 
 
 def in_replica_of(strategy: Any) -> bool:

@@ -46,6 +46,12 @@ class Strategy:
     def __init__(self, extended: Any = None) -> None:
         self._created: list[weakref.ref] = []
 
+    def __copy__(self) -> Strategy:
+        return self
+
+    def __deepcopy__(self, _memo: dict) -> Strategy:
+        return self
+
     @property
     def num_replicas_in_sync(self) -> int:
         """The number of replicas whose gradients are summed."""

@@ -1,6 +1,7 @@
 """Iterates over batches and passes them to traced steps."""
 
 import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 from keras.src import tree
@@ -10,11 +11,20 @@ from keras.src.trainers.epoch_iterator import EpochIterator as KerasEpochIterato
 import retrograde
 from retrograde.core.tensor import Tensor
 from retrograde.data import Dataset
+from retrograde.distribute.input import DistributedDataset
 from retrograde.keras_backend.dataset_adapter import DatasetAdapter
+
+
+class LocalBatch(NamedTuple):
+    """A batch that is the share of this worker already."""
+
+    value: Any
 
 
 class EpochIterator(KerasEpochIterator):
     """Keras's iterator over the batches of an epoch, with support for retrograde's datasets."""
+
+    is_distributed = False
 
     def __init__(self, x, y=None, sample_weight=None, class_weight=None, **options):
         if isinstance(x, Dataset):
@@ -22,6 +32,7 @@ class EpochIterator(KerasEpochIterator):
                 raise_unsupported_arg("y", "the targets", "Dataset")
             if sample_weight is not None:
                 raise_unsupported_arg("sample_weights", "the sample weights", "Dataset")
+            self.is_distributed = isinstance(x, DistributedDataset)
             x, class_weight = DatasetAdapter(x, class_weight), None
         super().__init__(x, y, sample_weight, class_weight=class_weight, **options)
 
@@ -34,6 +45,8 @@ class EpochIterator(KerasEpochIterator):
                 raise StopIteration
         if not data:
             raise StopIteration
+        if self.is_distributed:
+            data = list(map(LocalBatch, data))
         return first, last, data
 
     def single_batches(self):

@@ -13,7 +13,7 @@ from keras.src.utils import rng_utils
 
 import retrograde
 from retrograde.core.indexed_slices import as_dense
-from retrograde.keras_backend import gradients, saving
+from retrograde.keras_backend import gradients, replicas, saving
 from retrograde.summary import _events
 
 
@@ -30,6 +30,7 @@ def patch_keras(tf_keras):
     LossScaleOptimizer.get_unscaled_gradients = get_unscaled_gradients
     LossScaleOptimizer.apply = _wrap_apply(LossScaleOptimizer.apply)
     gradients.patch_optimizers()
+    replicas.patch_losses()
     saving.make_atomic()
 
 

@@ -21,6 +21,7 @@ from keras.src.saving import file_editor, saving_lib
 from keras.src.utils import file_utils, io_utils
 from keras.src.utils.module_utils import h5py
 
+from retrograde.distribute.context import OutsideStrategies
 from retrograde.files.atomic import (
     Staging,
     full_disk_as_resource_exhausted,
@@ -174,10 +175,11 @@ def _is_local(filepath):
 
 def _write(filepath, save_at, replace, in_place):
     """Saves to a temporary path and replaces the file, or writes streams and the like directly."""
-    if in_place or not _is_local(filepath):
-        save_at(filepath)
-    else:
-        replace(str(filepath), save_at)
+    with OutsideStrategies():  # one worker may save without the others
+        if in_place or not _is_local(filepath):
+            save_at(filepath)
+        else:
+            replace(str(filepath), save_at)
 
 
 def _replace_shards(path, save_at):

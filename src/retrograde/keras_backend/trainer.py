@@ -15,6 +15,8 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import retrograde
+from retrograde.distribute.context import context
+from retrograde.keras_backend import replicas
 from retrograde.keras_backend.batches import EpochIterator, to_tensors, trace_step
 from retrograde.keras_backend.callback_list import CallbackList
 from retrograde.keras_backend.conversion import convert_to_numpy
@@ -32,6 +34,12 @@ class RetrogradeTrainer(base_trainer.Trainer):
         self.train_function = None
         self.test_function = None
         self.predict_function = None
+        self._distribute_strategy = context.strategy
+
+    @property
+    def distribute_strategy(self):
+        """The strategy in whose scope the model was created."""
+        return self._distribute_strategy or retrograde.distribute.get_strategy()
 
     def _resolve_auto_jit_compile(self):
         """Returns whether `jit_compile="auto"` means XLA. This requires JAX."""
@@ -48,7 +56,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
                 x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
             )
             scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
-        self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+        self._loss_tracker.update_state(replicas.unscale_loss(loss), sample_weight=_batch_size(x))
         weights = self.trainable_weights
         if weights:
             self.optimizer.apply(tape.gradient(scaled, weights), weights)
@@ -63,7 +71,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
         loss = self._compute_loss(
             x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
         )
-        self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+        self._loss_tracker.update_state(replicas.unscale_loss(loss), sample_weight=_batch_size(x))
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def predict_step(self, data):
@@ -91,18 +99,33 @@ class RetrogradeTrainer(base_trainer.Trainer):
     def make_predict_function(self, force=False):
         """Creates `predict_function` unless it exists."""
         if self.predict_function is None or force:
-            self.predict_function = _concat_results(self._step_function(self.predict_step))
+            self.predict_function = _concat_results(
+                self._step_function(self.predict_step, gathers=True)
+            )
         return self.predict_function
 
-    def _step_function(self, step):
-        """Returns `step` as a function of a batch, traced unless the model runs eagerly."""
+    def _step_function(self, step, gathers=False):
+        """Returns `step` as a function of a batch, traced unless the model runs eagerly.
+
+        With several replicas, each one gets its share of the batch. If it `gathers`, the rows of
+        all replicas are returned.
+        """
+        if replicas.strategy_of(self) is None:
+            return self._local_step_function(step)
+        return replicas.distributed_step(self, step, self._local_step_function, gathers)
+
+    def _local_step_function(self, step):
         if self.run_eagerly:
             return lambda batch: step(to_tensors(batch))
         return trace_step(step, self.jit_compile)
 
+    def _aggregate_additional_loss(self, loss):
+        return replicas.scale_loss(super()._aggregate_additional_loss(loss))
+
     # Loops over batches
 
     @traceback_utils.filter_traceback
+    @replicas.in_scope
     def fit(
         self,
         x=None,
@@ -199,6 +222,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return {f"val_{name}": value for name, value in logs.items()}
 
     @traceback_utils.filter_traceback
+    @replicas.in_scope
     def evaluate(
         self,
         x=None,
@@ -244,6 +268,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     @traceback_utils.filter_traceback
+    @replicas.in_scope
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         """Returns the predictions as arrays in the structure of the model's outputs."""
         batches = EpochIterator(
@@ -286,14 +311,19 @@ class RetrogradeTrainer(base_trainer.Trainer):
         self._assert_compile_called("test_on_batch")
         return self._on_batch("test", (x, y, sample_weight), return_dict)
 
+    @replicas.in_scope
     def _on_batch(self, mode, batch, return_dict):
         batch = to_tensors(batch)
         self._build_for(f"{mode}_step", batch=batch)
         function = getattr(self, f"make_{mode}_function")()
         self.reset_metrics()
-        logs = pythonify_logs(function([batch]))
+        logs = function([batch])
+        if replicas.strategy_of(self) is not None:
+            logs = self._get_metrics_result_or_logs(logs)
+        logs = pythonify_logs(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
+    @replicas.in_scope
     def predict_on_batch(self, x):
         """Returns the predictions for the batch."""
         outputs = self.make_predict_function()([(x,)])
@@ -317,6 +347,8 @@ class RetrogradeTrainer(base_trainer.Trainer):
     def _callbacks(self, callbacks, verbose, batches, epochs=1, add_history=False):
         if isinstance(callbacks, KerasCallbackList):
             return callbacks
+        if replicas.strategy_of(self) is not None:
+            callbacks, verbose = replicas.callbacks_of_worker(callbacks, verbose)
         return CallbackList(
             callbacks,
             add_history=add_history,

@@ -1,0 +1,50 @@
+"""Keras under a strategy of several workers: the same model as with one, files written once."""
+
+import numpy as np
+import pytest
+
+from tests.distribute.workers import results
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folders = {size: tmp_path_factory.mktemp(str(size)) for size in (1, 2)}
+    return {
+        size: (results("programs:keras_training", size, str(folder)), folder)
+        for size, folder in folders.items()
+    }
+
+
+@pytest.mark.parametrize("mode", ["eager", "traced"])
+def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(trained, mode):
+    ((alone,), _), (workers, _) = trained[1], trained[2]
+    for worker in workers:
+        found, expected = worker[mode], alone[mode]
+        for a, b in zip(found["weights"], expected["weights"], strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=2e-6)
+        assert found["history"].keys() == expected["history"].keys()
+        for name, values in expected["history"].items():
+            np.testing.assert_allclose(found["history"][name], values, rtol=2e-6, atol=2e-6)
+        for name in ("evaluated", "on batch", "predicted"):
+            np.testing.assert_allclose(found[name], expected[name], rtol=2e-6, atol=2e-6)
+    np.testing.assert_equal(workers[0][mode]["weights"], workers[1][mode]["weights"])
+    assert workers[0][mode]["history"] == workers[1][mode]["history"]
+
+
+def test_the_first_worker_writes_files(trained):
+    _, folder = trained[2]
+
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "0.eager.csv",
+        "0.eager.keras",
+        "0.traced.csv",
+        "0.traced.keras",
+    ]
+
+
+def test_dropout_differs_between_workers_and_initial_values_do_not():
+    first, second = results("programs:keras_dropout", 2)
+
+    assert first["initial"] == second["initial"]
+    masks = [*first["masks"], *second["masks"]]
+    assert len({str(mask) for mask in masks}) == 4
