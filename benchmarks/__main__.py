@@ -30,7 +30,7 @@ FULL = (rounds.Effort(rounds=7, loops=8, seconds=0.02), import_time.Effort(runs=
 QUICK = (rounds.Effort(rounds=2, loops=3, seconds=0.01), import_time.Effort(runs=3, peer_runs=1))
 
 
-def say(text):
+def log(text):
     """Prints progress to stderr, with the time of day; stdout has only the tables."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
@@ -88,7 +88,7 @@ def find_pythons(names, environments):
     pythons, unavailable = {}, {}
     for name in names:
         try:
-            pythons[name] = python_of(PEER_BY_NAME[name], environments, say)
+            pythons[name] = python_of(PEER_BY_NAME[name], environments, log)
         except (PeerError, OSError) as e:
             unavailable[name] = str(e)
     return pythons, unavailable
@@ -98,9 +98,9 @@ def find_versions(workers):
     """Returns the versions in each worker, and the reasons for workers that fail to start."""
     versions, unavailable = {}, {}
     for name, worker in workers.items():
-        say(f"starting {name}")
+        log(f"starting {name}")
         try:
-            versions[name] = worker.ask("versions")
+            versions[name] = worker.request("versions")
         except (PeerError, OSError) as e:
             unavailable[name] = str(e)
     return versions, unavailable
@@ -125,13 +125,13 @@ def measure_all(names, pythons, workers, step_effort, import_effort):
     for name in names:
         if name not in MEMORY | IMPORTS:
             peers = select(group_of(name), workers)
-            results.append(rounds.measure(name, peers, step_effort, say))
+            results.append(rounds.measure(name, peers, step_effort, log))
     for worker in workers.values():
         worker.stop()
     pythons = select(PEERS, pythons)
-    results += [memory.measure(name, pythons, say) for name in names if name in MEMORY]
+    results += [memory.measure(name, pythons, log) for name in names if name in MEMORY]
     if any(name in IMPORTS for name in names):
-        results.append(import_time.measure(pythons, import_effort, say))
+        results.append(import_time.measure(pythons, import_effort, log))
     return results
 
 
@@ -167,11 +167,11 @@ def measure_neighbors(options):
     rows = [
         row for row in neighbors.ROWS if options.only == list(DESCRIPTIONS) or row in options.only
     ]
-    section = neighbors.tables(neighbors.measure(rows, options.environments, say))
+    section = neighbors.tables(neighbors.measure(rows, options.environments, log))
     print(section)
     if options.write:
         PAGE.write_text(neighbors.with_section(PAGE.read_text(), section))
-        say(f"wrote {PAGE.relative_to(ROOT)}")
+        log(f"wrote {PAGE.relative_to(ROOT)}")
     return 0
 
 
@@ -181,7 +181,7 @@ def main(arguments=None):
     if options.cores is not None:
         machine.limit_cores(options.cores)
     properties = machine.properties()
-    say(", ".join(properties.values()))
+    log(", ".join(properties.values()))
     if options.neighbors:
         return measure_neighbors(options)
     step_effort, import_effort = efforts_of(options)
@@ -193,7 +193,7 @@ def main(arguments=None):
         section = neighbors.section_of(PAGE.read_text()) if PAGE.exists() else ""
         text = page(report, properties, today, step_effort.rounds)
         PAGE.write_text(neighbors.with_section(text, section) if section else text)
-        say(f"wrote {PAGE.relative_to(ROOT)}")
+        log(f"wrote {PAGE.relative_to(ROOT)}")
     return 1 if disagreements(report.results) else 0
 
 

@@ -29,14 +29,14 @@ def python_in(folder):
     return Path(folder).joinpath(*names)
 
 
-def python_of(peer, environments, say):
+def python_of(peer, environments, log):
     """Returns the Python with `peer`, from the folder `environments` or else from `.bench`."""
     if environments is not None and python_in(environments / peer.package).exists():
         return str(python_in(environments / peer.package))
     folder = HOME / peer.package
     marker = marker_text(_all_requirements(peer), platform.python_version())
     if not is_current(folder, marker):
-        _set_up(folder, peer, say)
+        _set_up(folder, peer, log)
         (folder / MARKER).write_text(marker)
     return str(python_in(folder))
 
@@ -49,12 +49,12 @@ def _all_requirements(peer):
     return (*peer.requirements, *project["dependencies"])
 
 
-def _set_up(folder, peer, say):
+def _set_up(folder, peer, log):
     HOME.mkdir(exist_ok=True)
     (HOME / ".gitignore").write_text("*\n")
-    say(f"{peer.package}: creating a virtual environment in {folder.relative_to(ROOT)}")
+    log(f"{peer.package}: creating a virtual environment in {folder.relative_to(ROOT)}")
     _create_environment(folder)
-    say(f"{peer.package}: pip install {' '.join(peer.requirements)}")
+    log(f"{peer.package}: pip install {' '.join(peer.requirements)}")
     pip = [str(python_in(folder)), "-m", "pip", "install", "--disable-pip-version-check"]
     _run([*pip, *peer.requirements])
 

@@ -20,7 +20,7 @@ class Effort:
     peer_runs: int
 
 
-def measure(pythons, effort, say):
+def measure(pythons, effort, log):
     """Returns the median import times, without the startup time of the interpreter.
 
     retrograde and NumPy alternate in one environment; the slow peers run in their own.
@@ -28,15 +28,15 @@ def measure(pythons, effort, say):
     """
     result = Result("import", "s")
     if "retrograde" in pythons:
-        _measure_group(result, pythons["retrograde"], ["numpy", "retrograde"], effort.runs, say)
+        _measure_group(result, pythons["retrograde"], ["numpy", "retrograde"], effort.runs, log)
     for name in pythons:
         if name != "retrograde":
-            _measure_group(result, pythons[name], [name], effort.peer_runs, say)
+            _measure_group(result, pythons[name], [name], effort.peer_runs, log)
     return result
 
 
-def _measure_group(result, python, packages, runs, say):
-    say(f"import: {' and '.join(packages)}, runs: {runs}")
+def _measure_group(result, python, packages, runs, log):
+    log(f"import: {' and '.join(packages)}, runs: {runs}")
     programs = {BARE: BARE} | {package: f"import {package}" for package in packages}
     try:
         times = interleaved(python, programs, runs)

@@ -5,14 +5,14 @@ from benchmarks.processes import PeerError, WorkerProcess
 from benchmarks.report import Result
 
 
-def measure(workload, pythons, say):
+def measure(workload, pythons, log):
     """Returns how many megabytes the peak memory grows after the import of the library.
 
     `pythons` maps names of peers to the Python of their environment.
     """
     result = Result(workload, "MB")
     for name, python in pythons.items():
-        say(f"{workload}: {name}")
+        log(f"{workload}: {name}")
         try:
             _measure_one(result, name, python)
         except PeerError as e:
@@ -22,7 +22,7 @@ def measure(workload, pythons, say):
 
 def _measure_one(result, name, python):
     with WorkerProcess(python, PEER_BY_NAME[name]) as worker:
-        worker.ask("versions")  # imports the library, so that it is not counted
-        answer = worker.ask("memory", workload=result.workload)
+        worker.request("versions")  # imports the library, so that it is not counted
+        answer = worker.request("memory", workload=result.workload)
     result.values[name] = answer["megabytes"]
     result.checksums[name] = answer["checksum"]

@@ -73,9 +73,9 @@ def on_cores(count):
         os.sched_setaffinity(0, before)
 
 
-def measure(rows, environments, say):
+def measure(rows, environments, log):
     """Returns the mean and the longest time of a call, by neighbors, row and peer."""
-    pythons = {name: python_of(PEER_BY_NAME[name], environments, say) for name in PEERS}
+    pythons = {name: python_of(PEER_BY_NAME[name], environments, log) for name in PEERS}
     measured = {}
     # All times are compared with the times alone. These are measured twice, and the shorter ones
     # count, because a disturbance of the machine can only lengthen them.
@@ -88,7 +88,7 @@ def measure(rows, environments, say):
             }
             stack.enter_context(running(programs))
             for row in rows:
-                say(f"{row}, neighbors: {neighbors}")
+                log(f"{row}, neighbors: {neighbors}")
                 times = _times(row, workers)
                 before = measured.get((neighbors, row), times)
                 measured[neighbors, row] = {name: min(before[name], times[name]) for name in times}
@@ -97,12 +97,12 @@ def measure(rows, environments, say):
 
 def _times(row, workers):
     for worker in workers.values():
-        worker.ask("prepare", workload=row, seconds=0.02)
+        worker.request("prepare", workload=row, seconds=0.02)
     times = {name: [] for name in workers}
     for _ in range(4):  # alternate, because the load of the machine changes from second to second
         for name, worker in workers.items():
             time.sleep(0.1)
-            answer = worker.ask("each", calls=CALLS // 4, seconds=SECONDS / 4)
+            answer = worker.request("each", calls=CALLS // 4, seconds=SECONDS / 4)
             times[name] += answer["seconds"]
     return {name: (statistics.fmean(each), max(each)) for name, each in times.items()}
 

@@ -42,7 +42,7 @@ class WorkerProcess:
     def __exit__(self, *exception):
         self.stop()
 
-    def ask(self, action, **arguments):
+    def request(self, action, **arguments):
         """Sends a request and returns the reply, or raises `PeerError`."""
         if self.process is None:
             self._start()

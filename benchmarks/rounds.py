@@ -19,14 +19,14 @@ class Effort:
     seconds: float
 
 
-def measure(workload, workers, effort, say):
+def measure(workload, workers, effort, log):
     """Returns the best time of one step for each of `workers`, a dict from names to processes."""
     result = Result(workload, "s")
     for name, worker in workers.items():
-        say(f"{workload}: warming up {name}")
+        log(f"{workload}: warming up {name}")
         _attempt(_prepare, result, name, worker, effort)
     for number in range(1, effort.rounds + 1):
-        say(f"{workload}: round {number} of {effort.rounds}")
+        log(f"{workload}: round {number} of {effort.rounds}")
         for name in [name for name in workers if name not in result.failures]:
             time.sleep(PAUSE)
             _attempt(_time, result, name, workers[name], effort)
@@ -41,11 +41,11 @@ def _attempt(action, result, name, worker, effort):
 
 
 def _prepare(result, name, worker, effort):
-    answer = worker.ask("prepare", workload=result.workload, seconds=effort.seconds)
+    answer = worker.request("prepare", workload=result.workload, seconds=effort.seconds)
     result.checksums[name] = answer["checksum"]
 
 
 def _time(result, name, worker, effort):
     times = result.rounds.setdefault(name, [])
-    times.append(worker.ask("time", loops=effort.loops)["seconds"])
+    times.append(worker.request("time", loops=effort.loops)["seconds"])
     result.values[name] = min(times)

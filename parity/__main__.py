@@ -24,7 +24,7 @@ from parity.report import Report, page
 PAGE = ROOT / "docs" / "parity.md"
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Prints progress to stderr, with the time of day; stdout has only the report."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
@@ -56,7 +56,7 @@ def answers_of(library: str, python: str, seed: int, folder: Path) -> list[dict]
     calls = all_calls()
     done = 0
     while done < len(calls):
-        say(f"{library}: {len(calls) - done} calls")
+        log(f"{library}: {len(calls) - done} calls")
         command = [python, "-m", "parity.worker", library, str(seed), str(file), str(done)]
         subprocess.run(
             command, cwd=ROOT, env=_environment(), stderr=subprocess.DEVNULL, check=False
@@ -96,9 +96,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Compares the libraries. Returns 1 if there are unexplained differences, else 0."""
     options = parse_arguments(arguments)
     seed = random.randrange(2**31) if options.seed is None else options.seed
-    say(f"--seed {seed}")
+    log(f"--seed {seed}")
     environments = options.environments
-    theirs_python = python_of(PEER_BY_NAME["tensorflow"], environments, say)
+    theirs_python = python_of(PEER_BY_NAME["tensorflow"], environments, log)
     ours_python = sys.executable
     if environments is not None and python_in(environments / "retrograde").exists():
         ours_python = str(python_in(environments / "retrograde"))
@@ -106,13 +106,13 @@ def main(arguments: list[str] | None = None) -> int:
         tables, differs = [], False
         for kind in (programs.EXAMPLES, programs.GUIDES):
             outcomes, answers = programs.compare(
-                kind, theirs_python, ours_python, Path(folder), say
+                kind, theirs_python, ours_python, Path(folder), log
             )
             tables.append(programs.table(kind.kind, outcomes))
             differs = differs or any(outcome.wrong for outcome in outcomes.values())
             if options.record:
                 kind.record(answers)
-                say(f"wrote {kind.answers.relative_to(ROOT)}")
+                log(f"wrote {kind.answers.relative_to(ROOT)}")
         print(*tables, sep="\n\n")
         if options.programs:
             return int(differs)
@@ -127,10 +127,10 @@ def main(arguments: list[str] | None = None) -> int:
             "seed": str(seed),
         }
         PAGE.write_text(page(report, properties, tables))
-        say(f"wrote {PAGE.relative_to(ROOT)}")
+        log(f"wrote {PAGE.relative_to(ROOT)}")
     if options.record:
         recorded.write(theirs, seed)
-        say(f"wrote {recorded.FILE.relative_to(ROOT)}")
+        log(f"wrote {recorded.FILE.relative_to(ROOT)}")
     return int(differs or bool(report.with_kind(DIFFERENT)))
 
 

@@ -160,12 +160,12 @@ def _shown(value: Any) -> str:
 
 
 def compare(
-    programs: Programs, theirs: str, ours: str, folder: Path, say: Callable[[str], None]
+    programs: Programs, theirs: str, ours: str, folder: Path, log: Callable[[str], None]
 ) -> tuple[dict[str, Outcome], dict[str, dict | str]]:
     """Returns the outcome for each program, and TensorFlow's results."""
     outcomes, answers = {}, {}
     for name in programs.names():
-        say(f"{programs.kind} {name}")
+        log(f"{programs.kind} {name}")
         answers[name] = results_of(programs, name, [theirs], folder, {})
         source = {"PYTHONPATH": str(ROOT / "src")}
         run = results_of(programs, name, [ours, "-m", "retrograde", "run"], folder, source)

@@ -267,7 +267,7 @@ def test_the_error_of_a_process_has_the_last_line_of_stderr(tmp_path):
         processes.WorkerProcess(python, PEERS[0]) as worker,
         pytest.raises(processes.PeerError, match=r"^the process ended with status 3: last$"),
     ):
-        worker.ask("versions")
+        worker.request("versions")
 
 
 def test_a_process_that_does_not_answer_is_killed(tmp_path):
@@ -277,4 +277,4 @@ def test_a_process_that_does_not_answer_is_killed(tmp_path):
         processes.WorkerProcess(python, PEERS[0], time_limit=0.2) as worker,
         pytest.raises(processes.PeerError, match=r"^no answer within 0\.2 s$"),
     ):
-        worker.ask("versions")
+        worker.request("versions")
