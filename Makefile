@@ -2,12 +2,21 @@
 #
 #   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo, bench, parity and keras-suite)
 #   make test WORKERS=8            more processes
+#   make test OF=tf.nn.conv2d      the tests of one public function
 #   make demo PYTHON=python3.13    another interpreter, for a new environment
 
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 ARGS ?=
+OF ?=
+
+# The tests that `make quick` chooses from, and those that `make oldest` runs.
+QUICK ?= tests/values tests/core tests/derivatives tests/diagnose tests/files tests/toplevel \
+	tests/tools tests/namespaces tests/test_by_hand.py
+OLDEST ?= tests/values tests/core tests/program tests/ops/test_rules.py \
+	tests/keras/test_install.py tests/keras/test_nn.py tests/keras/test_trainer.py \
+	tests/keras/test_variables.py
 
 # The first interpreter that runs and is new enough.
 PYTHON ?= $(shell for name in python3.11 python3 python; do \
@@ -18,7 +27,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types format docs bench parity keras-suite campaigns clean
+.PHONY: help demo test quick oldest lint types format dist docs bench parity keras-suite campaigns clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1|/' | \
@@ -28,7 +37,15 @@ demo: $(VENV)/.demo  ## train a small classifier and plot the result
 	$(BIN)/retrograde run examples/spirals.py $(ARGS)
 
 test: $(VENV)/.dev  ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python $(if $(OF),tools/tests_of.py $(OF),-m pytest -n $(WORKERS)) $(ARGS)
+
+quick: $(VENV)/.dev  ## run the fast tests, in two minutes on two cores: before each commit
+	$(BIN)/python -m pytest -n $(WORKERS) --durations=0 --durations-min=2 \
+		-m "not slow and not keras and not xla" $(ARGS) $(QUICK)
+
+oldest:  ## run a part of the tests with the oldest versions that pyproject.toml declares
+	$(MAKE) VENV=.venv-oldest .venv-oldest/.oldest
+	.venv-oldest/bin/python -m pytest -n $(WORKERS) $(ARGS) $(OLDEST)
 
 lint: types  ## check code style, formatting and types
 	$(BIN)/ruff check .
@@ -45,6 +62,9 @@ docs: $(VENV)/.dev  ## run the examples in the documentation and build it into s
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' src/retrograde docs README.md
 	$(BIN)/mkdocs build --strict --quiet
 
+dist: $(VENV)/.dev  ## build sdist and wheel of the last commit, and try them in new environments
+	$(BIN)/python tools/try_dist.py
+
 bench: $(VENV)/.demo  ## run benchmarks against TensorFlow, PyTorch, JAX and autograd
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
@@ -58,7 +78,7 @@ campaigns: $(VENV)/.dev  ## run randomized robustness tests (ARGS="--minutes 10 
 	$(BIN)/python campaigns/run.py $(ARGS)
 
 clean:  ## remove the environment and all generated files
-	rm -rf $(VENV) site demo build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest site demo build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Some systems ship venv without ensurepip. There, the interpreter's own pip installs into it.
@@ -76,4 +96,9 @@ $(VENV)/.demo: $(VENV)/.python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.python pyproject.toml
 	$(PIP_INSTALL) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.oldest: $(VENV)/.python pyproject.toml tools/oldest_versions.py
+	$(BIN)/python tools/oldest_versions.py > $(VENV)/oldest.txt
+	$(PIP_INSTALL) --constraint $(VENV)/oldest.txt --editable '.[dev]'
 	@touch $@

@@ -1,6 +1,8 @@
 """Configures pytest: doctests in Markdown pages, with `tf` and `np` in scope."""
 
 import doctest
+import functools
+import inspect
 import os
 import pathlib
 import re
@@ -36,3 +38,58 @@ doctest.DocTestParser = FencedParser
 def names_in_examples(doctest_namespace):
     doctest_namespace["tf"] = retrograde
     doctest_namespace["np"] = np
+
+
+# Markers. `pytest -m "not slow and not keras"` leaves tests out; CONTRIBUTING.md lists the markers.
+
+SLOW = (
+    "tests/benchmarks",
+    "tests/campaigns",
+    "tests/examples",
+    "tests/keras",
+    "tests/namespaces/test_bad_calls.py",
+    "tests/namespaces/test_bad_input.py",
+    "tests/namespaces/test_saved_model_fuzz.py",
+    "tests/ops/test_jacobians.py",
+    "tests/parity",
+    "tests/program/test_every_call.py",
+    "tests/programs",
+    "tests/typing/test_programs.py",
+)
+NEEDS_JAX = re.compile(r"jax|xla|oracle|jit_compile|experimental_compile", re.IGNORECASE)
+NEEDS_KERAS = re.compile(r"keras", re.IGNORECASE)
+STARTS_PROCESSES = re.compile(r"subprocess|multiprocessing|run_script|os\.fork")
+
+
+def pytest_collection_modifyitems(items):
+    """Marks tests by their path, their source, their parameters and their fixtures."""
+    for item in items:
+        for name in marks_of(item):
+            item.add_marker(name)
+
+
+def marks_of(item):
+    """Returns the names of the markers of a test."""
+    path = item.nodeid.partition("::")[0]
+    text = "\n".join([item.name, *getattr(item, "fixturenames", ()), source_of(item)])
+    if NEEDS_JAX.search(text):
+        yield "xla"
+    if path.startswith("tests/keras/") or NEEDS_KERAS.search(text):
+        yield "keras"
+    if path.startswith(SLOW) or STARTS_PROCESSES.search(text):
+        yield "slow"
+
+
+def source_of(item):
+    """Returns the source of a test function; of a doctest, its text."""
+    if isinstance(item, pytest.Function):
+        return source_of_function(inspect.unwrap(item.function))
+    return getattr(getattr(item, "dtest", None), "docstring", None) or ""
+
+
+@functools.cache
+def source_of_function(function):
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
