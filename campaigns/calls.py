@@ -283,30 +283,32 @@ _HELPERS |= {f"np.{name}" for name in ("zeros", "ones", "full", "arange", "broad
 
 def _arguments(node: ast.AST) -> list[tuple[Any, Any]]:
     """Returns the positions in a call that can be replaced: arguments and their elements."""
-    places: list[tuple[Any, Any]] = []
+    positions: list[tuple[Any, Any]] = []
     if isinstance(node, ast.Call):
         if ast.unparse(node.func) in _HELPERS:
             return []
-        places += [(node.args, i) for i in range(len(node.args))]
-        places += [(keyword, "value") for keyword in node.keywords]
+        positions += [(node.args, i) for i in range(len(node.args))]
+        positions += [(keyword, "value") for keyword in node.keywords]
     elif isinstance(node, (ast.List, ast.Tuple)):
-        places += [(node.elts, i) for i in range(len(node.elts))]
-    return places + [place for child in ast.iter_child_nodes(node) for place in _arguments(child)]
+        positions += [(node.elts, i) for i in range(len(node.elts))]
+    return positions + [
+        position for child in ast.iter_child_nodes(node) for position in _arguments(child)
+    ]
 
 
 def _mutated(expression: str, rng: random.Random, count: int) -> str:
     """Returns the expression with `count` of its arguments replaced."""
     tree = ast.parse(expression, mode="eval")
     for _ in range(count):
-        places = _arguments(tree)
-        if not places:
+        positions = _arguments(tree)
+        if not positions:
             break
-        holder, place = rng.choice(places)
+        holder, position = rng.choice(positions)
         value = ast.parse(rng.choice(POOL), mode="eval").body
         if isinstance(holder, list):
-            holder[place] = value
+            holder[position] = value
         else:
-            setattr(holder, place, value)
+            setattr(holder, position, value)
     return ast.unparse(tree)
 
 
@@ -362,10 +364,10 @@ def _smaller(expression: str) -> Iterator[str]:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     for at, node in enumerate(calls):
         for part in ("args", "keywords"):
-            for place in range(len(getattr(node, part))):
+            for position in range(len(getattr(node, part))):
                 smaller = copy.deepcopy(tree)
                 node = [n for n in ast.walk(smaller) if isinstance(n, ast.Call)][at]
-                del getattr(node, part)[place]
+                del getattr(node, part)[position]
                 yield ast.unparse(smaller)
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import retrograde as tf
-from campaigns._files.damaging import damaged
+from campaigns._files.damage import damaged
 from campaigns._files.formats import FORMATS, Files, Format
 
 SHORT = 200

@@ -26,12 +26,12 @@ import ml_dtypes
 import numpy as np
 
 import retrograde as tf
-from campaigns._programs import running
-from campaigns._programs.comparing import adapted, difference, tolerance_of
-from campaigns._programs.running import Outcome
-from campaigns._programs.shrinking import shrink
+from campaigns._programs import runner
+from campaigns._programs.comparison import adapted, difference, tolerance_of
+from campaigns._programs.generator import generate, is_for_tensorflow
+from campaigns._programs.runner import Outcome
+from campaigns._programs.shrinker import shrink
 from campaigns._programs.tensorflow_process import Process
-from campaigns._programs.writing import is_for_tensorflow, write
 from retrograde.core import apply
 from retrograde.fusion import blocks, fused_loops, grouping, lazy_calls
 from retrograde.ops import _sums
@@ -63,7 +63,7 @@ _REORDERED = {
 def trial(seed: int) -> str | None:
     """Runs one program in all modes. Returns a difference with a minimal program, if any."""
     compiles = seed % _COMPILED == 0
-    source = write(seed, small=compiles)
+    source = generate(seed, small=compiles)
     modes = ["fused", "replay" if seed % 3 else "fused replay"]
     if compiles:
         modes.append("xla")
@@ -134,7 +134,7 @@ def _run(source: str, mode: str, change: Callable | None = None) -> Outcome:
     with warnings.catch_warnings(), _set(settings):
         warnings.simplefilter("error")
         copies_at_once = mode.startswith("eager")
-        return running.run(source, tf, functions.get(mode, _unchanged), copies_at_once, change)
+        return runner.run(source, tf, functions.get(mode, _unchanged), copies_at_once, change)
 
 
 def _unchanged(f: Callable) -> Callable:
@@ -199,5 +199,5 @@ def _tensorflow() -> Process:
 def _report(source: str, mode: str) -> str:
     source = shrink(source, lambda text: _difference(text, mode) is not None, _SECONDS)
     functions = {"xla": "lambda f: tf.function(f, jit_compile=True)", "fused": "lambda f: f"}
-    preamble = running.PREAMBLE.replace("{function}", functions.get(mode, "tf.function"))
+    preamble = runner.PREAMBLE.replace("{function}", functions.get(mode, "tf.function"))
     return f"eager and {mode} differ: {_difference(source, mode)}\n\n{preamble}\n{source}"

@@ -372,7 +372,7 @@ def _masked_crc(data: bytes) -> int:
 
 
 def _varint(data: bytes) -> int:
-    return sum((byte & 127) << 7 * place for place, byte in enumerate(data))
+    return sum((byte & 127) << 7 * position for position, byte in enumerate(data))
 
 
 def write_string(path: str, value: int, size: int) -> None:
@@ -555,7 +555,7 @@ class _Trial:
             done, started = self._save_until(number, value, started)
             value = self._read(done, started)
             if not self.kind.is_replaced:
-                self._write(started)  # to the same place
+                self._write(started)  # to the same position
                 value = started
         self._finish(started + 1)
 
@@ -597,13 +597,13 @@ class _Trial:
         key = (self.name, self.size)
         if key not in _events:
             _events[key] = self._count(kind)
-        place = self.rng.randrange(_events[key])
+        position = self.rng.randrange(_events[key])
         continues = self.rng.random() < 0.5
-        self.details = f"KeyboardInterrupt at {kind} {place}, continues: {continues}."
+        self.details = f"KeyboardInterrupt at {kind} {position}, continues: {continues}."
 
         def interrupted() -> int:
             try:
-                with _tracing(kind, place):
+                with _tracing(kind, position):
                     self.kind.write(self.path, 2, self.size)
             except BaseException as error:
                 # Keras's handlers may raise another exception instead of the interrupt.
@@ -696,10 +696,10 @@ class _Trial:
 
         file = self.rng.choice(sorted(p for p in pathlib.Path(self.path).rglob("*") if p.is_file()))
         data = bytearray(file.read_bytes())
-        place, bit = self.rng.randrange(len(data)), self.rng.randrange(8)
-        data[place] ^= 1 << bit
+        position, bit = self.rng.randrange(len(data)), self.rng.randrange(8)
+        data[position] ^= 1 << bit
         file.write_bytes(data)
-        self.details = f"Flipped bit {bit} of byte {place} of {file.name}."
+        self.details = f"Flipped bit {bit} of byte {position} of {file.name}."
         try:
             value = self.kind.read(self.path, self.size)
         except (tf.errors.DataLossError, tf.errors.NotFoundError):
@@ -715,9 +715,9 @@ def _mount(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def _tracing(kind: str, place: int, count: list[int] | None = None) -> Iterator[None]:
+def _tracing(kind: str, position: int, count: list[int] | None = None) -> Iterator[None]:
     """Raises KeyboardInterrupt at one instruction or line of a `with` block."""
-    left = place
+    left = position
 
     def trace(frame: Any, event: str, _argument: Any) -> Any:
         nonlocal left
@@ -735,7 +735,7 @@ def _tracing(kind: str, place: int, count: list[int] | None = None) -> Iterator[
     finally:
         sys.settrace(None)
         if count is not None:
-            count[0] = place - left
+            count[0] = position - left
 
 
 if __name__ == "__main__":

@@ -285,13 +285,13 @@ def _read_model(folder: pathlib.Path) -> list:
 
 @functools.cache
 def _datasets() -> list[Files]:
-    made = [
+    datasets = [
         tf.data.Dataset.range(7),
         tf.data.Dataset.from_tensor_slices({"a": np.ones([4, 3], np.float32), "b": list("abcd")}),
         tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1, 2], [], [3]])),
         tf.data.Dataset.from_tensors((tf.sparse.from_dense([[0, 1], [2, 0]]), tf.constant(2.5))),
     ]
-    return [_files_in(lambda folder, data=data: data.save(folder)) for data in made]
+    return [_files_in(lambda folder, data=data: data.save(folder)) for data in datasets]
 
 
 def _read_dataset(folder: pathlib.Path) -> list:

@@ -54,11 +54,13 @@ def png_of(chunks: list[tuple[bytes, bytes]]) -> bytes:
 
 def chunks_of(contents: bytes) -> list[tuple[bytes, bytes]]:
     """Returns the chunks of a PNG."""
-    found, place = [], 8
-    while place + 8 <= len(contents):
-        (length,) = struct.unpack_from(">I", contents, place)
-        found.append((contents[place + 4 : place + 8], contents[place + 8 : place + 8 + length]))
-        place += length + 12
+    found, offset = [], 8
+    while offset + 8 <= len(contents):
+        (length,) = struct.unpack_from(">I", contents, offset)
+        found.append(
+            (contents[offset + 4 : offset + 8], contents[offset + 8 : offset + 8 + length])
+        )
+        offset += length + 12
     return found
 
 
@@ -94,8 +96,8 @@ def _packed(pixels: list[int], bits: int) -> bytes:
     """Encodes pixels as codes of constant length, by clearing the table before it grows."""
     clear, number, written = 1 << bits, 0, 0
     codes = []
-    for place, pixel in enumerate(pixels):
-        if place % (clear - 2) == 0:
+    for offset, pixel in enumerate(pixels):
+        if offset % (clear - 2) == 0:
             codes.append(clear)
         codes.append(pixel)
     for code in [*codes, clear + 1]:

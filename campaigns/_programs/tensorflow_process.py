@@ -37,7 +37,7 @@ class Process:
 
     def run(self, source: str) -> Any:
         """Returns the `Outcome` of a program; the class of its error has TensorFlow's name."""
-        from campaigns._programs.running import Kept, Outcome
+        from campaigns._programs.runner import Kept, Outcome
 
         print(json.dumps(source), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
@@ -60,7 +60,7 @@ def _serve(file: str) -> None:
     sys.path[0] = str(_ROOT)
     import tensorflow as tf
 
-    from campaigns._programs.running import run
+    from campaigns._programs.runner import run
 
     for line in sys.stdin:
         outcome = run(json.loads(line), tf, lambda f: f)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from campaigns import programs
-from campaigns._programs.comparing import difference
-from campaigns._programs.running import Kept, Outcome
-from campaigns._programs.shrinking import shrink
-from campaigns._programs.writing import write
+from campaigns._programs.comparison import difference
+from campaigns._programs.generator import generate
+from campaigns._programs.runner import Kept, Outcome
+from campaigns._programs.shrinker import shrink
 
 
 def kept(*arrays):
@@ -15,7 +15,7 @@ def kept(*arrays):
 
 
 def test_a_seed_determines_the_program():
-    assert write(3) == write(3) != write(4)
+    assert generate(3) == generate(3) != generate(4)
 
 
 @pytest.mark.parametrize("seed", [1, 3])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from campaigns._programs.computing import SMOOTH
-from campaigns._programs.kinds import is_float, is_int, is_wide, weight
+from campaigns._programs.math_statements import SMOOTH
+from campaigns._programs.statement_kinds import is_float, is_int, is_wide, weight
 
 if TYPE_CHECKING:
-    from campaigns._programs.writing import Writer
+    from campaigns._programs.generator import Writer
 
 
 # Control flow and conversions to Python
@@ -53,14 +53,14 @@ def _loop(w: Writer, name: str) -> str | None:
     if x is None:
         return None
     y = w.pick(lambda v: v.dtype == x.dtype)
-    turns = w.rng.choice([1, 2, 3, 12])
+    iterations = w.rng.choice([1, 2, 3, 12])
     one = w.rng.choice(SMOOTH)
     step = one.format(f"0.5 * {name} + {y.name}" if y.shape == () else f"0.5 * {name}")
     if w.chance(0.5):
-        return f"{name} = tf.identity({x.name})\nfor _ in range({turns}):\n    {name} = {step}"
+        return f"{name} = tf.identity({x.name})\nfor _ in range({iterations}):\n    {name} = {step}"
     start = f"(tf.constant(0), {x.name})"
     body = one.format("0.5 * a")
-    test = f"lambda i, a: i < {turns}"
+    test = f"lambda i, a: i < {iterations}"
     return f"_, {name} = tf.while_loop({test}, lambda i, a: (i + 1, {body}), {start})"
 
 

@@ -13,12 +13,12 @@ import numpy as np
 
 import retrograde as tf
 from campaigns._programs import (
-    computing,  # noqa: F401  adds to KINDS
-    controlling,  # noqa: F401
-    driving,
+    control_statements,  # noqa: F401
+    function_calls,
+    math_statements,  # noqa: F401  adds to KINDS
 )
-from campaigns._programs.kinds import KINDS
-from campaigns._programs.running import compiled, helpers
+from campaigns._programs.runner import compiled, helpers
+from campaigns._programs.statement_kinds import KINDS
 
 _LARGEST = 60.0
 _ATTEMPTS = 6  # to write one statement
@@ -66,14 +66,14 @@ class Writer:
     def _family_of_shapes(self) -> list[tuple[int, ...]]:
         """Returns shapes that broadcast with each other, the largest first."""
         sizes = [1, 2, 3, 4, 5]
-        whole = tuple(self.rng.choice(sizes) for _ in range(self.rng.choice([0, 1, 1, 2, 2, 2, 3])))
+        full = tuple(self.rng.choice(sizes) for _ in range(self.rng.choice([0, 1, 1, 2, 2, 2, 3])))
         kind = self.rng.random()
-        if kind < 0.05 and whole:
-            whole = (0, *whole[1:])
+        if kind < 0.05 and full:
+            full = (0, *full[1:])
         elif kind < 0.12 and not self.small:
-            whole = self.rng.choice([(300,), (40, 33), (1030,), (2100,), (7, 1, 129)])
-        family = [whole, whole, whole[1:], (*whole[:-1], 1)[: len(whole)], (1, *whole[1:]), ()]
-        return [shape for shape in family if len(shape) <= len(whole)]
+            full = self.rng.choice([(300,), (40, 33), (1030,), (2100,), (7, 1, 129)])
+        family = [full, full, full[1:], (*full[:-1], 1)[: len(full)], (1, *full[1:]), ()]
+        return [shape for shape in family if len(shape) <= len(full)]
 
     # Expressions
 
@@ -150,7 +150,7 @@ class Writer:
                 return
 
 
-def write(seed: int, small: bool = False) -> str:
+def generate(seed: int, small: bool = False) -> str:
     """Returns the source of a random program; a `small` one compiles quickly."""
     writer = Writer(seed, small)
     _declare(writer)
@@ -158,7 +158,7 @@ def write(seed: int, small: bool = False) -> str:
         writer.statement()
     if draws_random_numbers("\n".join(writer.body)):
         writer.setup.append("tf.random.set_seed(3)")
-    driving.drive(writer)
+    function_calls.write_calls(writer)
     return "\n".join(writer.setup) + "\n"
 
 

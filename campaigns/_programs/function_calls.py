@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from campaigns._programs.writing import Value, Writer
+    from campaigns._programs.generator import Value, Writer
 
 _ZERO = "unconnected_gradients=tf.UnconnectedGradients.ZERO"
 
 
-def drive(w: Writer) -> None:
+def write_calls(w: Writer) -> None:
     """Generates the function, sometimes a step around it, and calls of both."""
     rng = w.rng
     decorated = not w.chance(0.15)
@@ -60,12 +60,12 @@ def _write_function(w: Writer, decorated: bool) -> None:
 
 def _structure(w: Writer) -> str:
     """Returns the structure that the function returns."""
-    made = [v.name for v in w.values if v.name.startswith("a")]
-    if not made:
+    assigned = [v.name for v in w.values if v.name.startswith("a")]
+    if not assigned:
         return f"tf.identity({w.arguments[0].name})"
-    chosen = w.rng.sample(made, min(len(made), w.rng.choice([1, 2, 3])))
-    if made[-1] not in chosen:
-        chosen.append(made[-1])
+    chosen = w.rng.sample(assigned, min(len(assigned), w.rng.choice([1, 2, 3])))
+    if assigned[-1] not in chosen:
+        chosen.append(assigned[-1])
     if len(chosen) == 1:
         return w.rng.choice(["{}", "[{}]", "{{'a': {}}}"]).format(chosen[0])
     if w.chance(0.3):
@@ -119,7 +119,7 @@ def _write_step(w: Writer) -> None:
     w.setup.append("\n".join(lines))
 
 
-def _give(w: Writer, arguments: list[Value]) -> None:
+def _assign(w: Writer, arguments: list[Value]) -> None:
     """Assigns new values to the arguments."""
     for x in arguments:
         w.setup.append(f"{x.name} = {w.data(x.shape, x.dtype)}")
@@ -133,10 +133,10 @@ def _between_calls(w: Writer) -> None:
 
 def _resized(w: Writer) -> list[Value]:
     """Returns the arguments with another size of the first axis of the largest."""
-    whole = max((x.shape for x in w.arguments), key=len)
-    if not whole:
+    shape = max((x.shape for x in w.arguments), key=len)
+    if not shape:
         return [x._replace(shape=(2,)) for x in w.arguments]
-    n, rank = whole[0], len(whole)
+    n, rank = shape[0], len(shape)
 
     def resized(x: Value) -> Value:
         if x.rank < rank or x.shape[0] != n:
@@ -147,12 +147,12 @@ def _resized(w: Writer) -> list[Value]:
 
 
 def _plain(w: Writer, callee: str, arguments: list[Value]) -> None:
-    _give(w, arguments)
+    _assign(w, arguments)
     w.setup.append(f"keep('y', {callee}({_names(w)}))")
 
 
 def _first_order(w: Writer, callee: str, arguments: list[Value]) -> None:
-    _give(w, arguments)
+    _assign(w, arguments)
     first = arguments[0].name
     outside = f" + total(tf.sin({first}))" if _is_inexact(arguments[0]) and w.chance(0.3) else ""
     zero = f", {_ZERO}" if w.chance(0.3) else ""
@@ -167,7 +167,7 @@ def _first_order(w: Writer, callee: str, arguments: list[Value]) -> None:
 
 
 def _second_order(w: Writer, callee: str, arguments: list[Value]) -> None:
-    _give(w, arguments)
+    _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape() as outer:\n"
         f"    outer.watch({_watched(w)})\n"
@@ -182,7 +182,7 @@ def _second_order(w: Writer, callee: str, arguments: list[Value]) -> None:
 
 
 def _persistent(w: Writer, callee: str, arguments: list[Value]) -> None:
-    _give(w, arguments)
+    _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape(persistent=True) as tape:\n"
         f"    tape.watch({_watched(w)})\n"
@@ -195,7 +195,7 @@ def _persistent(w: Writer, callee: str, arguments: list[Value]) -> None:
 
 
 def _forward(w: Writer, callee: str, arguments: list[Value]) -> None:
-    _give(w, arguments)
+    _assign(w, arguments)
     floats = [x for x in arguments if x.dtype.startswith(("float", "bfloat"))]
     tangents = ", ".join(f"tf.cos({x.name})" for x in floats)
     primals = ", ".join(x.name for x in floats)
@@ -210,7 +210,7 @@ def _forward(w: Writer, callee: str, arguments: list[Value]) -> None:
 
 def _weighted(w: Writer, callee: str, arguments: list[Value]) -> None:
     """Generates several targets with upstream gradients, and none for one of them."""
-    _give(w, arguments)
+    _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape(watch_accessed_variables=False) as tape:\n"
         f"    tape.watch({_watched(w)})\n"
@@ -234,7 +234,7 @@ def _inside_and_outside(w: Writer, callee: str, arguments: list[Value]) -> None:
             f"        loss = total({callee}({_names(w)}))\n"
             f"    return tape.gradient(loss, {_sources(w)}, {_ZERO})"
         )
-    _give(w, arguments)
+    _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape() as tape:\n"
         f"    tape.watch({_watched(w)})\n"
@@ -254,7 +254,7 @@ def _hessian(w: Writer, callee: str, arguments: list[Value]) -> None:
     x = arguments[0]
     if x.size > 8 or not _is_inexact(x) or _calls_python(w):
         return
-    _give(w, arguments)
+    _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape() as outer:\n"
         f"    outer.watch({x.name})\n"
@@ -270,7 +270,7 @@ def _jacobian(w: Writer, callee: str, arguments: list[Value]) -> None:
     x = arguments[0]
     if x.size > 12 or _calls_python(w):
         return
-    _give(w, arguments)
+    _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape() as tape:\n"
         f"    tape.watch({_watched(w)})\n"

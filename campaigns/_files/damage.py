@@ -39,7 +39,7 @@ def _bytes(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     return data, ", ".join(way.__name__[1:] for way in chosen)
 
 
-def _place(rng: random.Random, data: bytes) -> int:
+def _offset(rng: random.Random, data: bytes) -> int:
     """Returns a position in the file, in half of the cases near the header."""
     return rng.randrange(min(len(data), 64) if rng.random() < 0.5 else len(data))
 
@@ -47,13 +47,13 @@ def _place(rng: random.Random, data: bytes) -> int:
 def _flip(rng: random.Random, data: bytes) -> bytes:
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 3, 10))):
-        changed[_place(rng, data)] ^= 1 << rng.randrange(8)
+        changed[_offset(rng, data)] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
 def _set(rng: random.Random, data: bytes) -> bytes:
-    place = _place(rng, data)
-    return data[:place] + bytes([rng.choice((0, 1, 127, 128, 255))]) + data[place + 1 :]
+    offset = _offset(rng, data)
+    return data[:offset] + bytes([rng.choice((0, 1, 127, 128, 255))]) + data[offset + 1 :]
 
 
 def _cut(rng: random.Random, data: bytes) -> bytes:
@@ -61,32 +61,32 @@ def _cut(rng: random.Random, data: bytes) -> bytes:
 
 
 def _insert(rng: random.Random, data: bytes) -> bytes:
-    place = _place(rng, data)
-    return data[:place] + rng.randbytes(rng.choice((1, 4, 1000))) + data[place:]
+    offset = _offset(rng, data)
+    return data[:offset] + rng.randbytes(rng.choice((1, 4, 1000))) + data[offset:]
 
 
 def _delete(rng: random.Random, data: bytes) -> bytes:
-    place = _place(rng, data)
-    return data[:place] + data[place + rng.choice((1, 4, 100)) :]
+    offset = _offset(rng, data)
+    return data[:offset] + data[offset + rng.choice((1, 4, 100)) :]
 
 
 def _copy(rng: random.Random, data: bytes) -> bytes:
     """Copies a part of the file to another position, sometimes many times."""
-    start, place = _place(rng, data), _place(rng, data)
+    start, offset = _offset(rng, data), _offset(rng, data)
     part = data[start : start + rng.choice((1, 8, 64, 1024))] * rng.choice((1, 1, 3, 100))
-    return data[:place] + part + data[place + (len(part) if rng.random() < 0.5 else 0) :]
+    return data[:offset] + part + data[offset + (len(part) if rng.random() < 0.5 else 0) :]
 
 
 def _number(rng: random.Random, data: bytes) -> bytes:
-    place, kind = _place(rng, data), rng.choice(("<I", ">I", "<H", ">H", "<Q"))
+    offset, kind = _offset(rng, data), rng.choice(("<I", ">I", "<H", ">H", "<Q"))
     size = struct.calcsize(kind)
     number = struct.pack(kind, rng.choice(_NUMBERS) % (1 << 8 * size))
-    return data[:place] + number + data[place + size :]
+    return data[:offset] + number + data[offset + size :]
 
 
 def _fill(rng: random.Random, data: bytes) -> bytes:
-    place, count = _place(rng, data), rng.choice((4, 64, 1024))
-    return data[:place] + bytes([rng.choice((0, 255))]) * count + data[place + count :]
+    offset, count = _offset(rng, data), rng.choice((4, 64, 1024))
+    return data[:offset] + bytes([rng.choice((0, 255))]) * count + data[offset + count :]
 
 
 # Structure
@@ -95,14 +95,14 @@ def _fill(rng: random.Random, data: bytes) -> bytes:
 def _png(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     """Damages one chunk, or the lines in it, and updates the checksums."""
     chunks = chunks_of(data)
-    place = rng.randrange(len(chunks))
-    name, content = chunks[place]
+    index = rng.randrange(len(chunks))
+    name, content = chunks[index]
     if name == b"IDAT" and rng.random() < 0.7:
         inside, how = _bytes(rng, zlib.decompress(content))
         content = zlib.compress(inside)
     else:
         content, how = _bytes(rng, content)
-    chunks[place] = name, content
+    chunks[index] = name, content
     if rng.random() < 0.2:
         chunks.insert(rng.randrange(len(chunks) + 1), rng.choice(chunks))
     return png_of(chunks), f"{name!r}, checksums right: {how}"
@@ -147,10 +147,10 @@ def _tensors(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
 
 def replace_leaf(rng: random.Random, content: Any, canary: str) -> str:
     """Replaces a random part of nested lists and dicts. Returns a description of the change."""
-    places = list(_places(content, ()))
-    if not places:
+    paths = list(_paths(content, ()))
+    if not paths:
         return "nothing to replace"
-    path = rng.choice(places)
+    path = rng.choice(paths)
     holder = content
     for key in path[:-1]:
         holder = holder[key]
@@ -162,12 +162,12 @@ def replace_leaf(rng: random.Random, content: Any, canary: str) -> str:
     return f"{path} = {value!r:.80}"
 
 
-def _places(content: Any, path: tuple) -> Any:
+def _paths(content: Any, path: tuple) -> Any:
     items = content.items() if isinstance(content, dict) else enumerate(content)
     for key, part in items:
         yield (*path, key)
         if isinstance(part, (dict, list)):
-            yield from _places(part, (*path, key))
+            yield from _paths(part, (*path, key))
 
 
 def _value(rng: random.Random, old: Any, canary: str) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from campaigns._programs.writing import Value
+    from campaigns._programs.generator import Value
 
 KINDS: list[Callable] = []
 

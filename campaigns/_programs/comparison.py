@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from campaigns._programs.running import Kept, Outcome
+from campaigns._programs.runner import Kept, Outcome
 
 # Relative to the largest element, by the least precise dtype of a program: for different kernels,
 # and for sums of the same numbers in a different order.

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from campaigns._programs.kinds import is_complex, is_float, is_int, is_number, is_wide, weight
+from campaigns._programs.statement_kinds import (
+    is_complex,
+    is_float,
+    is_int,
+    is_number,
+    is_wide,
+    weight,
+)
 
 if TYPE_CHECKING:
-    from campaigns._programs.writing import Value, Writer
+    from campaigns._programs.generator import Value, Writer
 
 
 def _with_rank(least: int, most: int = 5, test: Callable = is_float) -> Callable:
