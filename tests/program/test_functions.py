@@ -1,4 +1,4 @@
-"""function(): what it takes, what it returns, and when it records."""
+"""Tests tf.function: arguments, results, traces, concrete functions and errors."""
 
 import dataclasses
 import functools
@@ -11,8 +11,8 @@ import retrograde as tf
 from tests.namespaces.helpers import assert_raises
 
 
-def counted(f, **options):
-    """A function of `f`, and a list that grows each time its Python code runs."""
+def make_counted(f, **options):
+    """Returns a tf.function of `f` and a list that grows each time its Python code runs."""
     runs = []
 
     @functools.wraps(f)
@@ -23,9 +23,9 @@ def counted(f, **options):
     return tf.function(body, **options), runs
 
 
-class TestRecording:
+class TestTracing:
     def test_python_code_runs_once_for_each_signature(self):
-        f, runs = counted(lambda x: x * 2.0)
+        f, runs = make_counted(lambda x: x * 2.0)
 
         results = [f(tf.constant(v)) for v in (1.0, 2.0, [1.0, 2.0], [3.0, 4.0], 5.0)]
 
@@ -37,8 +37,8 @@ class TestRecording:
         [(1, 2), (1, 1.0), (0.0, -0.0), (True, 1), ("a", "b"), (None, 0), ([1], [1, 1]), ((), [])],
         ids=repr,
     )
-    def test_python_values_are_told_apart(self, first, second):
-        f, runs = counted(lambda x, _: x)
+    def test_different_python_values_have_separate_traces(self, first, second):
+        f, runs = make_counted(lambda x, _: x)
         x = tf.constant(1.0)
 
         for value in (first, second, first, second):
@@ -46,49 +46,49 @@ class TestRecording:
 
         assert len(runs) == 2
 
-    def test_nan_is_itself(self):
-        f, runs = counted(lambda x, _: x)
+    def test_nan_arguments_share_a_trace(self):
+        f, runs = make_counted(lambda x, _: x)
 
         for _ in range(3):
             f(tf.constant(1.0), float("nan"))
 
         assert len(runs) == 1
 
-    def test_objects_count_as_themselves(self):
-        class Thing:
+    def test_objects_are_distinguished_by_identity(self):
+        class Settings:
             pass
 
-        f, runs = counted(lambda x, _: x)
-        things = [Thing(), Thing()]
+        f, runs = make_counted(lambda x, _: x)
+        objects = [Settings(), Settings()]
 
-        for thing in things * 2:
-            f(tf.constant(1.0), thing)
+        for object_ in objects * 2:
+            f(tf.constant(1.0), object_)
 
         assert len(runs) == 2
 
-    def test_numpy_arrays_are_tensors(self):
-        f, runs = counted(lambda x: x + 1.0)
+    def test_numpy_arguments_are_converted_to_tensors(self):
+        f, runs = make_counted(lambda x: x + 1.0)
 
         assert f(np.float32(1)).numpy() == 2.0
         assert f(np.float32(5)).numpy() == 6.0
         assert len(runs) == 1
 
-    def test_the_same_tensor_twice_is_two_arguments(self):
+    def test_the_same_tensor_can_be_passed_twice(self):
         f = tf.function(lambda a, b: a - b)
         x = tf.constant(3.0)
 
         assert f(x, x).numpy() == 0.0
         assert f(x, tf.constant(1.0)).numpy() == 2.0
 
-    def test_an_argument_is_not_the_tensor_of_the_same_name_outside(self):
+    def test_an_argument_is_distinct_from_a_captured_tensor(self):
         x = tf.constant(3.0)
         f = tf.function(lambda y: x * y)
 
         assert f(x).numpy() == 9.0
         assert f(tf.constant(2.0)).numpy() == 6.0
 
-    def test_variables_as_arguments_share_a_recording(self):
-        f, runs = counted(lambda v, x: v.assign_add(x))
+    def test_variable_arguments_share_a_trace(self):
+        f, runs = make_counted(lambda v, x: v.assign_add(x))
         a, b = tf.Variable(1.0), tf.Variable(10.0)
 
         for variable in (a, b, a):
@@ -97,13 +97,13 @@ class TestRecording:
         assert len(runs) == 1
         assert (a.numpy(), b.numpy()) == (3.0, 11.0)
 
-    def test_a_variable_that_is_also_in_the_closure_is_not_mistaken(self):
+    def test_a_variable_can_be_both_argument_and_captured(self):
         a, b = tf.Variable(1.0), tf.Variable(10.0)
         f = tf.function(lambda v: v + a)
 
         assert [f(v).numpy() for v in (a, b, a, b)] == [2.0, 11.0, 2.0, 11.0]
 
-    def test_the_same_variable_twice_is_told_from_two(self):
+    def test_passing_a_variable_twice_has_a_separate_trace(self):
         f = tf.function(lambda v, w: v.assign_add(w))
         a, b = tf.Variable(1.0), tf.Variable(10.0)
 
@@ -115,7 +115,7 @@ class TestRecording:
 
 class TestArguments:
     def test_defaults_and_keywords(self):
-        f, runs = counted(lambda x, k=2.0, *, n=1: x * k + float(n))
+        f, runs = make_counted(lambda x, k=2.0, *, n=1: x * k + float(n))
         x = tf.constant(3.0)
 
         assert f(x).numpy() == 7.0
@@ -124,19 +124,19 @@ class TestArguments:
         assert f(x, n=5).numpy() == 11.0
         assert len(runs) == 2
 
-    def test_structures_keep_their_types(self):
+    def test_nested_results_keep_their_types(self):
         from collections import namedtuple
 
         Pair = namedtuple("Pair", "first second")
         f = tf.function(lambda d: {"s": d["a"] + d["b"][0], "t": Pair(d["a"], [d["b"][1], None])})
 
         for _ in range(2):
-            r = f({"a": tf.constant(1.0), "b": [tf.constant(2.0), tf.constant(3.0)]})
-            assert r["s"].numpy() == 3.0
-            assert type(r["t"]) is Pair
-            assert r["t"].second[1] is None
+            outputs = f({"a": tf.constant(1.0), "b": [tf.constant(2.0), tf.constant(3.0)]})
+            assert outputs["s"].numpy() == 3.0
+            assert type(outputs["t"]) is Pair
+            assert outputs["t"].second[1] is None
 
-    def test_python_values_come_back_as_tensors(self):
+    def test_python_results_become_tensors(self):
         f = tf.function(lambda: (1, 2.5, True, "a", None))
 
         for _ in range(2):
@@ -148,14 +148,14 @@ class TestArguments:
                 None,
             ]
 
-    def test_composite_tensors_go_in_and_out(self):
+    def test_sparse_arguments_and_results(self):
         f = tf.function(lambda s: tf.sparse.map_values(tf.square, s))
 
         for value in (2.0, 3.0):
             s = tf.SparseTensor([[0, 1]], [value], [2, 2])
             assert tf.sparse.to_dense(f(s)).numpy()[0, 1] == value**2
 
-    def test_bound_methods_have_recordings_of_their_own(self):
+    def test_each_instance_has_its_own_traces(self):
         class Scale:
             def __init__(self, k):
                 self.k = k
@@ -173,8 +173,8 @@ class TestArguments:
         assert results == [2.0, 4.0, 3.0, 6.0]
         assert (a.runs, b.runs) == (1, 1)
 
-    def test_objects_that_cannot_be_keys_have_methods_too(self):
-        @dataclasses.dataclass  # compares by value, and so has no hash
+    def test_methods_of_unhashable_objects(self):
+        @dataclasses.dataclass  # defines __eq__, so it is not hashable
         class Scale:
             k: float
             runs: int = 0
@@ -207,7 +207,7 @@ class TestArguments:
             "The function has an input_signature of 1 arguments. Received: 2.",
         )
 
-    def test_input_signature_and_arguments_by_name(self):
+    def test_input_signature_with_keyword_arguments(self):
         specs = [tf.TensorSpec([None]), tf.TensorSpec([])]
         f = tf.function(lambda x, y, z=3.0: x * y * z, input_signature=specs)
         x, y = tf.constant([1.0, 2.0]), tf.constant(2.0)
@@ -225,7 +225,7 @@ class TestArguments:
         with pytest.raises(TypeError, match="got an unexpected keyword argument 'q'"):
             f(x, y, q=y)
 
-    def test_input_signature_of_a_function_that_takes_any_number(self):
+    def test_input_signature_with_varargs(self):
         specs = [tf.TensorSpec([]), tf.TensorSpec([]), tf.TensorSpec([])]
         f = tf.function(lambda x, *others: x + 10.0 * sum(others), input_signature=specs)
 
@@ -234,22 +234,22 @@ class TestArguments:
             f(1.0, 2.0, [3.0])
 
     @pytest.mark.parametrize("size", [None, 2])
-    def test_concrete_functions_of_an_input_signature_by_name(self, size):
+    def test_concrete_functions_of_an_input_signature_with_keyword_arguments(self, size):
         specs = [tf.TensorSpec([None]), tf.TensorSpec([])]
         f = tf.function(lambda x, y, z=3.0: x * y * z, input_signature=specs)
         x, y = tf.constant([1.0, 2.0]), tf.constant(2.0)
-        given = tf.TensorSpec([size]), tf.TensorSpec([])
+        specs_of_call = tf.TensorSpec([size]), tf.TensorSpec([])
 
         for concrete in (
-            f.get_concrete_function(x=given[0], y=given[1]),
-            f.get_concrete_function(given[0], y=given[1]),
+            f.get_concrete_function(x=specs_of_call[0], y=specs_of_call[1]),
+            f.get_concrete_function(specs_of_call[0], y=specs_of_call[1]),
         ):
-            assert concrete.structured_input_signature == (given, {})
+            assert concrete.structured_input_signature == (specs_of_call, {})
             assert concrete(x, y).numpy().tolist() == [6.0, 12.0]
             assert concrete(y=y, x=x).numpy().tolist() == [6.0, 12.0]
         assert f.get_concrete_function().structured_input_signature == (tuple(specs), {})
         with pytest.raises(TypeError, match="Received: 0 of them and 'y'"):
-            f.get_concrete_function(y=given[1])
+            f.get_concrete_function(y=specs_of_call[1])
 
     def test_concrete_functions(self):
         power = tf.function(lambda x, n: x**n)
@@ -263,7 +263,7 @@ class TestArguments:
         with pytest.raises(TypeError, match="an argument is missing"):
             cube()
 
-    def test_arguments_of_a_concrete_function_by_name(self):
+    def test_keyword_arguments_of_a_concrete_function(self):
         power = tf.function(lambda x, n: x**n)
 
         cube = power.get_concrete_function(x=tf.TensorSpec(None), n=3)
@@ -279,7 +279,7 @@ class TestArguments:
         with pytest.raises(TypeError, match="too many arguments for"):
             cube(tf.constant(2.0), m=1)
 
-    def test_ragged_and_sparse_arguments_are_described_by_their_specs(self):
+    def test_specs_of_ragged_and_sparse_arguments(self):
         x, y = tf.ragged.constant([[1], [2, 3]]), tf.sparse.from_dense([1, 0])
         f = tf.function(lambda x, options, n: x * n * len(options))
         f(x, {"y": y}, 2)
@@ -303,7 +303,7 @@ class TestArguments:
         with pytest.raises(TypeError, match="Expected: SparseTensorSpec"):
             concrete(x)
 
-    def test_sizes_are_open_where_they_follow_from_open_ones(self):
+    def test_unknown_dimensions_propagate_to_outputs(self):
         f = tf.function(lambda x: [tf.reshape(x, [-1]), x[::2], tf.reduce_sum(x, 0)])
 
         concrete = f.get_concrete_function(tf.TensorSpec([None, 3]))
@@ -311,7 +311,7 @@ class TestArguments:
         assert concrete.output_shapes == list(map(tf.TensorShape, ([None], [None, 3], [3])))
         assert concrete.output_dtypes == [tf.float32] * 3
 
-    def test_sizes_are_made_up_that_fit_the_weights(self):
+    def test_unknown_dimensions_are_inferred_from_weights(self):
         w = tf.Variable(tf.ones([6, 2]))
         f = tf.function(lambda x: x @ w)
 
@@ -324,12 +324,12 @@ class TestArguments:
                 tf.TensorSpec([None, 4])
             )
 
-    def test_strings_that_are_constants_are_joined(self):
+    def test_constant_strings_can_be_added(self):
         f = tf.function(lambda: tf.math.add_n("abc") + tf.constant(["x", "y"]))
         for _ in range(3):
             assert f().numpy().tolist() == [b"abcx", b"abcy"]
 
-    def test_strings_stay_arrays_in_every_replay(self):
+    def test_string_arguments(self):
         f = tf.function(lambda a, b: a + b)
 
         for _ in range(4):
@@ -338,24 +338,24 @@ class TestArguments:
         assert concrete(tf.constant("b"), tf.constant("c")).numpy() == b"bc"
 
 
-def test_a_concrete_function_takes_its_fixed_arguments_by_place_too():
+def test_fixed_arguments_of_a_concrete_function_can_be_passed_by_position():
     v, w = tf.Variable([2.0, 3.0]), tf.Variable([2.0, 3.0])
     f = tf.function(lambda x, v, n: x * v * n)
     concrete = f.get_concrete_function(tf.TensorSpec([2], tf.float32), v, 3)
     x = tf.constant([1.0, 10.0])
 
-    for found in (concrete(x), concrete(x, v, 3), concrete(x, v=v, n=3)):
-        np.testing.assert_array_equal(found, [6.0, 90.0])
-    for other in [(x, v, 4), (x, w, 3)]:
+    for y in (concrete(x), concrete(x, v, 3), concrete(x, v=v, n=3)):
+        np.testing.assert_array_equal(y, [6.0, 90.0])
+    for args in [(x, v, 4), (x, w, 3)]:
         with pytest.raises(TypeError, match="in this ConcreteFunction"):
-            concrete(*other)
-    for wrong in [(x, v), (x, v, 3, 4)]:
+            concrete(*args)
+    for args in [(x, v), (x, v, 3, 4)]:
         with pytest.raises(TypeError, match="too many arguments for"):
-            concrete(*wrong)
+            concrete(*args)
 
 
-class TestSignaturesInWords:
-    """The texts are TensorFlow's."""
+class TestPrettyPrintedSignatures:
+    """The texts are the same as in TensorFlow."""
 
     def test_all_kinds_of_arguments(self):
         @tf.function
@@ -407,7 +407,7 @@ class TestSignaturesInWords:
         assert "RaggedTensorSpec(TensorShape([2, None]), tf.float32, 1, tf.int64)]\n" in second
         assert second.endswith(": TensorSpec(shape=(), dtype=tf.resource, name=None)")
 
-    def test_a_concrete_function_shows_its_own(self):
+    def test_str_of_a_concrete_function(self):
         concrete = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None, 3]))
 
         assert str(concrete) == (
@@ -420,7 +420,7 @@ class TestSignaturesInWords:
             "  None"
         )
 
-    def test_a_function_without_recordings_has_none_to_show(self):
+    def test_a_function_without_traces(self):
         f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
 
         assert f.pretty_printed_concrete_signatures() == ""
@@ -428,7 +428,7 @@ class TestSignaturesInWords:
         assert f.name == "<lambda>"
 
 
-class TestObjectsThatSayWhatIsAlike:
+class TestTraceTypes:
     class Kind(tf.types.experimental.TraceType):
         def __init__(self, kind):
             self.kind = kind
@@ -445,24 +445,24 @@ class TestObjectsThatSayWhatIsAlike:
         def __hash__(self):
             return hash(self.kind)
 
-    def test_one_recording_serves_all_that_are_alike(self):
+    def test_objects_with_equal_trace_types_share_a_trace(self):
         kind = self.Kind
 
-        class Fruit:
-            def __init__(self, taste):
-                self.taste = taste
+        class Scale:
+            def __init__(self, factor):
+                self.factor = factor
 
             def __tf_tracing_type__(self, context):
-                return kind(self.taste)
+                return kind(self.factor)
 
-        f = tf.function(lambda fruit, x: fruit.taste * x)
+        f = tf.function(lambda scale, x: scale.factor * x)
 
-        found = [float(f(Fruit(taste), tf.constant(2.0))) for taste in (1.0, 1.0, 3.0, 1.0)]
+        results = [float(f(Scale(k), tf.constant(2.0))) for k in (1.0, 1.0, 3.0, 1.0)]
 
-        assert found == [2.0, 2.0, 6.0, 2.0]
+        assert results == [2.0, 2.0, 6.0, 2.0]
         assert f.experimental_get_tracing_count() == 2
 
-    def test_what_belongs_to_graphs_says_so(self):
+    def test_graph_attributes_raise(self):
         concrete = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([]))
 
         assert_raises(
@@ -477,7 +477,7 @@ class TestObjectsThatSayWhatIsAlike:
             "'ConcreteFunction' object has no attribute 'nothing'",
         )
 
-    def test_a_concrete_function_leaves_variables_as_they_are(self):
+    def test_creating_a_concrete_function_does_not_change_variables(self):
         v = tf.Variable(1.0)
         f = tf.function(lambda x: v.assign_add(x))
 
@@ -487,7 +487,7 @@ class TestObjectsThatSayWhatIsAlike:
         assert [variable is v for variable in concrete.variables] == [True]
         assert concrete(tf.constant(2.0)).numpy() == 3.0
 
-    def test_stablehlo_for_other_programs(self):
+    def test_export_to_stablehlo(self):
         v = tf.Variable([2.0, 3.0])
         f = tf.function(lambda x: (v * x, tf.reduce_sum(x)))
         concrete = f.get_concrete_function(tf.TensorSpec([2]))
@@ -501,17 +501,17 @@ class TestObjectsThatSayWhatIsAlike:
 
 
 class TestScopes:
-    def test_inside_and_outside(self):
-        found = []
-        f = tf.function(lambda: found.append((tf.executing_eagerly(), tf.inside_function())))
+    def test_executing_eagerly_and_inside_function(self):
+        states = []
+        f = tf.function(lambda: states.append((tf.executing_eagerly(), tf.inside_function())))
 
         f()
 
-        assert found == [(False, True)]
+        assert states == [(False, True)]
         assert (tf.executing_eagerly(), tf.inside_function()) == (True, False)
 
     def test_run_functions_eagerly(self):
-        f, runs = counted(lambda x: x + 1.0)
+        f, runs = make_counted(lambda x: x + 1.0)
         f(tf.constant(1.0))
         f(tf.constant(1.0))
         tf.config.run_functions_eagerly(True)
@@ -532,7 +532,7 @@ class TestScopes:
         outer = tf.function(lambda x: factorial(3, x) + 1.0)
         assert [outer(tf.constant(v)).numpy() for v in (1.0, 2.0)] == [7.0, 13.0]
 
-    def test_init_scope_is_not_part_of_the_function(self):
+    def test_init_scope_is_not_traced(self):
         v = tf.Variable(0.0)
 
         @tf.function
@@ -546,15 +546,15 @@ class TestScopes:
 
         assert v.numpy() == 1.0
 
-    def test_threads_share_recordings(self):
+    def test_threads_share_traces(self):
         v = tf.Variable(0.0)
-        f, _ = counted(lambda x: v * 0.0 + tf.reduce_sum(tf.sin(x)))
+        f, _ = make_counted(lambda x: v * 0.0 + tf.reduce_sum(tf.sin(x)))
         arrays = [tf.constant(np.full(100, k, np.float32)) for k in range(8)]
-        found = {}
+        results = {}
 
         def work(k):
             for _ in range(20):
-                found[k] = f(arrays[k]).numpy()
+                results[k] = f(arrays[k]).numpy()
 
         threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
         for thread in threads:
@@ -563,12 +563,12 @@ class TestScopes:
             thread.join()
 
         np.testing.assert_allclose(
-            [found[k] for k in range(8)], [100 * np.sin(k) for k in range(8)], rtol=1e-5
+            [results[k] for k in range(8)], [100 * np.sin(k) for k in range(8)], rtol=1e-5
         )
 
 
 class TestErrors:
-    def test_shapes_and_dtypes_as_in_tensorflows_functions(self):
+    def test_shape_and_dtype_errors_have_the_classes_of_tensorflow(self):
         f = tf.function(lambda x: x + tf.ones([3]))
         with pytest.raises(ValueError, match="incompatible shapes"):
             f(tf.ones([2]))
@@ -576,7 +576,7 @@ class TestErrors:
         with pytest.raises(TypeError, match="was expected to be a float32 tensor"):
             g(tf.constant(1.0))
 
-    def test_a_failing_replay_says_what_is_wrong(self):
+    def test_a_failing_replay_raises_the_same_error(self):
         f = tf.function(lambda x: tf.debugging.check_numerics(x, "x"))
         f(tf.constant([1.0]))
         f(tf.constant([1.0]))
@@ -584,26 +584,26 @@ class TestErrors:
         with pytest.raises(tf.errors.InvalidArgumentError, match="x : Tensor had NaN values"):
             f(tf.constant([np.nan]))
 
-    def test_a_tensor_left_behind_says_so(self):
-        left = []
+    def test_tensors_used_out_of_scope_raise(self):
+        leaked = []
 
         @tf.function
         def f(x):
-            left.append(x * 2.0)
+            leaked.append(x * 2.0)
             return x
 
         f(tf.constant(1.0))
 
         with pytest.raises(TypeError, match="out of scope"):
-            _ = left[0] + 1.0
+            _ = leaked[0] + 1.0
         with pytest.raises(TypeError, match="out of scope"):
-            tf.function(lambda: left[0] + 1.0)()
+            tf.function(lambda: leaked[0] + 1.0)()
         with pytest.raises(AttributeError, match="out of scope"):
-            left[0].numpy()
-        assert repr(left[0]) == "<tf.Tensor: out of scope, created inside a tf.function>"
+            leaked[0].numpy()
+        assert repr(leaked[0]) == "<tf.Tensor: out of scope, created inside a tf.function>"
 
-    def test_variables_are_made_once(self):
-        class Once:
+    def test_variables_can_be_created_only_in_the_first_call(self):
+        class Model:
             v = None
 
             @tf.function
@@ -612,14 +612,14 @@ class TestErrors:
                     self.v = tf.Variable(5.0)
                 return self.v * x
 
-        once = Once()
-        assert [once(tf.constant(x)).numpy() for x in (2.0, 3.0, 4.0)] == [10.0, 15.0, 20.0]
+        model = Model()
+        assert [model(tf.constant(x)).numpy() for x in (2.0, 3.0, 4.0)] == [10.0, 15.0, 20.0]
 
         f = tf.function(lambda x: tf.Variable(1.0) + x)
         with pytest.raises(ValueError, match="only supports singleton"):
             f(tf.constant(1.0))
 
-    def test_without_jax_the_error_names_what_to_install(self, monkeypatch):
+    def test_jit_compile_without_jax_raises(self, monkeypatch):
         import sys
 
         monkeypatch.setitem(sys.modules, "jax", None)
@@ -633,7 +633,7 @@ class TestErrors:
         )
 
 
-def test_a_default_may_be_a_variable_or_a_tensor():
+def test_default_arguments_can_be_variables_or_tensors():
     v, c = tf.Variable([1.0, 2.0]), tf.constant([3.0, 4.0])
 
     @tf.function
