@@ -124,7 +124,7 @@ def test_the_memory_of_a_variable_is_donated():
 
 
 def test_each_variable_is_aliased_with_its_own_buffer():
-    """The variables have the same shape and are read and assigned in opposite order, as in optimizers."""
+    """Two variables of the same shape are assigned in the reverse order of their reads."""
     weight, momentum = (tf.Variable(tf.ones((64, 64))) for _ in range(2))
 
     @tf.function(jit_compile=True)

@@ -1,4 +1,4 @@
-"""Kernels written out give what the kernels give, bit by bit."""
+"""Tests inlined kernels: their source computes the same bits as the kernels."""
 
 import numpy as np
 import pytest
@@ -10,31 +10,31 @@ from retrograde.program import inline_kernels
 from retrograde.program.inline_kernels import NAMES, inline
 from tests.ops.cases import CASES, FLOATS
 
-WRITTEN = [case for case in CASES if case.primitive.name in inline_kernels._WRITERS]
+INLINED_CASES = [case for case in CASES if case.primitive.name in inline_kernels._WRITERS]
 
 
-def test_only_primitives_are_written_out():
+def test_inlined_kernels_are_names_of_primitives():
     assert set(inline_kernels._WRITERS) <= set(PRIMITIVES)
 
 
-@pytest.mark.parametrize("case", WRITTEN, ids=str)
-def test_what_is_written_out_is_what_the_kernel_gives(case):
+@pytest.mark.parametrize("case", INLINED_CASES, ids=str)
+def test_inlined_source_matches_the_kernel_bit_for_bit(case):
     call = Call(case.primitive, tuple(range(len(case.inputs))), case.attrs, (len(case.inputs),))
     for dtype in (None, *FLOATS, np.dtype(np.int32)):
         inputs = [x if dtype is None else x.astype(dtype) for x in map(np.real, case.inputs)]
         names = [f"x{i}" for i in range(len(inputs))]
-        text = inline(call, [Spec(x.shape, x.dtype) for x in inputs], names)
-        if text is None:
+        source = inline(call, [Spec(x.shape, x.dtype) for x in inputs], names)
+        if source is None:
             continue
         with np.errstate(all="ignore"):
-            actual = eval(text, NAMES, dict(zip(names, inputs, strict=True)))
+            actual = eval(source, NAMES, dict(zip(names, inputs, strict=True)))
             expected = case.primitive(*inputs, **case.attrs)
 
         assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
         assert actual.tobytes() == expected.tobytes()
 
 
-def test_half_precision_and_integers_are_left_to_the_kernel():
+def test_half_precision_integers_and_complex_numbers_are_not_inlined():
     for name, attrs in {
         "matmul": {},
         "sum": {"axis": (0,), "keepdims": False},

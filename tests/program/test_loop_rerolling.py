@@ -1,4 +1,4 @@
-"""Loops found again in recordings, so that XLA compiles one turn and not a thousand."""
+"""Tests re-rolling of loops in traces, so that XLA compiles one iteration instead of all."""
 
 import numpy as np
 import pytest
@@ -17,27 +17,27 @@ def cell(h, x):
     return tf.tanh(x @ W + h @ U + B)
 
 
-def by_scan(x):
+def scan(x):
     return tf.scan(cell, x, initializer=tf.zeros([2, 4], tf.float64))
 
 
-def by_fold(x):
+def fold(x):
     return tf.foldl(cell, x, initializer=tf.zeros([2, 4], tf.float64))
 
 
-def by_map(x):
+def map_rows(x):
     return tf.map_fn(lambda row: tf.tanh(row @ W) * 2.0, x)
 
 
-def by_range(x):
-    h, found = tf.zeros([2, 4], tf.float64), []
+def range_loop(x):
+    h, outputs = tf.zeros([2, 4], tf.float64), []
     for k in range(STEPS):
         h = cell(h, x[k])
-        found.append(h)
-    return tf.stack(found, axis=1)
+        outputs.append(h)
+    return tf.stack(outputs, axis=1)
 
 
-def by_while(x):
+def while_loop(x):
     def body(i, h):
         return i + 1, cell(h, x[0]) * 0.9
 
@@ -45,7 +45,7 @@ def by_while(x):
     return tf.while_loop(lambda i, _: i < STEPS, body, start)[1]
 
 
-def by_two_states(x):
+def two_states(x):
     h = c = tf.zeros([2, 4], tf.float64)
     for row in tf.unstack(x):
         gate = tf.sigmoid(row @ W + h @ U)
@@ -54,7 +54,7 @@ def by_two_states(x):
     return h + c
 
 
-def from_behind(x):
+def reverse_scan(x):
     return tf.scan(cell, x, initializer=tf.zeros([2, 4], tf.float64), reverse=True)
 
 
@@ -66,35 +66,35 @@ def over_columns(x):
     return h
 
 
-def with_a_lag_of_two(x):
-    before, h = tf.zeros([2, 4], tf.float64), tf.ones([2, 4], tf.float64)
+def lag_of_two(x):
+    previous, h = tf.zeros([2, 4], tf.float64), tf.ones([2, 4], tf.float64)
     for row in tf.unstack(x):
-        before, h = h, cell(before, row) + 0.1 * h
+        previous, h = h, cell(previous, row) + 0.1 * h
     return h
 
 
 def two_layers(x):
-    """Of which the second goes over rows that the first has computed, from behind."""
-    h, found = tf.zeros([2, 4], tf.float64), []
+    """The second layer iterates over the outputs of the first in reverse."""
+    h, outputs = tf.zeros([2, 4], tf.float64), []
     y = tf.sin(x)
     for k in range(STEPS):
         h = cell(h, y[k])
-        found.append(h)
-    z = tf.stack(found)
+        outputs.append(h)
+    z = tf.stack(outputs)
     for k in reversed(range(STEPS)):
         h = tf.tanh(z[k] @ U + h)
     return h
 
 
-def with_neighbours(x):
-    """Rows are used more than once, some of them in other places too."""
+def neighboring_rows(x):
+    """Rows are used by two iterations, and some of them outside the loop."""
     h = tf.zeros([2, 4], tf.float64)
     for k in range(1, STEPS):
         h = cell(h, x[k] + 0.5 * x[k - 1]) + tf.reduce_sum(x[k, 0])
     return h * tf.reduce_sum(x) + tf.reduce_sum(x[3])
 
 
-def within_a_row(x):
+def slices_of_a_row(x):
     h, y = tf.zeros([2, 4], tf.float64), tf.transpose(x, [1, 0, 2])
     for k in range(2, STEPS, 2):
         h = cell(h, y[1, k : k + 1] + y[0, k : k + 1])
@@ -104,24 +104,24 @@ def within_a_row(x):
 PROGRAMS = {
     f.__name__: f
     for f in (
-        by_scan,
-        by_fold,
-        by_map,
-        by_range,
-        by_while,
-        by_two_states,
-        from_behind,
+        scan,
+        fold,
+        map_rows,
+        range_loop,
+        while_loop,
+        two_states,
+        reverse_scan,
         over_columns,
-        with_a_lag_of_two,
+        lag_of_two,
         two_layers,
-        with_neighbours,
-        within_a_row,
+        neighboring_rows,
+        slices_of_a_row,
     )
 }
 
 
-def trained(program):
-    """The value of a program and its gradients, by the input too."""
+def with_gradients(program):
+    """Returns a function that computes a loss and its gradients."""
 
     def step(x):
         with tf.GradientTape() as tape:
@@ -133,8 +133,8 @@ def trained(program):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_same_numbers_as_without(name):
-    step = trained(PROGRAMS[name])
+def test_rerolled_loops_match_eager_code(name):
+    step = with_gradients(PROGRAMS[name])
     f = tf.function(step, jit_compile=True)
     for scale in (1.0, 0.5):
         x = X * tf.constant(scale, tf.float64)
@@ -143,8 +143,8 @@ def test_the_same_numbers_as_without(name):
             np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-14)
 
 
-def calls_of(step, x):
-    """What XLA is given: the calls of the first recording, as they are and reroll up."""
+def calls_and_rerolled(step, x):
+    """Returns the calls of the first trace before and after re-rolling."""
     f = tf.function(step, jit_compile=True)
     f(x)
     f(x)
@@ -152,17 +152,17 @@ def calls_of(step, x):
     return program._calls, reroll(program._calls, program._specs, set(program.outputs))
 
 
-LOOPS = {"by_scan": 2, "by_fold": 2, "by_two_states": 2, "by_range": 2, "over_columns": 2}
+LOOPS = {"scan": 2, "fold": 2, "two_states": 2, "range_loop": 2, "over_columns": 2}
 
 
 @pytest.mark.parametrize("name", [*LOOPS, "two_layers"])
-def test_few_calls_are_left(name):
-    calls, left = calls_of(trained(PROGRAMS[name]), X)
-    loops = [entry for entry in left if type(entry) is Loop]
-    left = [entry for entry in left if not is_slice(entry)]  # of which many are cut out at once
+def test_rerolling_leaves_few_calls(name):
+    calls, rerolled = calls_and_rerolled(with_gradients(PROGRAMS[name]), X)
+    loops = [entry for entry in rerolled if type(entry) is Loop]
+    rerolled = [entry for entry in rerolled if not is_slice(entry)]  # many slices are taken at once
 
     assert len(calls) > 8 * STEPS
-    assert len(left) < 80
+    assert len(rerolled) < 80
     assert {loop.iterations for loop in loops} <= set(range(STEPS - 3, STEPS + 1))
     assert len(loops) == LOOPS.get(name, 4)
 
@@ -171,7 +171,7 @@ def is_slice(entry):
     return type(entry) is not Loop and entry.primitive.name == "take_slice"
 
 
-def test_a_thousand_steps():
+def test_loop_of_1000_iterations():
     x = tf.constant(RNG.normal(size=(1000, 2, 3)))
 
     def step(x):
@@ -183,18 +183,18 @@ def test_a_thousand_steps():
             y = tf.reduce_mean(h**2)
         return y, *tape.gradient(y, [x, W, U, B])
 
-    calls, left = calls_of(step, x)
+    calls, rerolled = calls_and_rerolled(step, x)
     f = tf.function(step, jit_compile=True)
     f(x)
 
     assert len(calls) > 8000
-    assert len([entry for entry in left if not is_slice(entry)]) < 60
+    assert len([entry for entry in rerolled if not is_slice(entry)]) < 60
     for a, b in zip(step(x), f(x), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-14)
 
 
-def test_tapes_around_a_loop():
-    f = tf.function(lambda x: tf.reduce_sum(by_fold(x) ** 2), jit_compile=True)
+def test_second_derivatives_of_a_loop():
+    f = tf.function(lambda x: tf.reduce_sum(fold(x) ** 2), jit_compile=True)
 
     def second(g):
         with tf.GradientTape() as outer:
@@ -204,13 +204,13 @@ def test_tapes_around_a_loop():
             s = tf.reduce_sum(d**2)
         return outer.gradient(s, [U, B])
 
-    expected = second(lambda x: tf.reduce_sum(by_fold(x) ** 2))
+    expected = second(lambda x: tf.reduce_sum(fold(x) ** 2))
     for a, b in zip(expected, second(f), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9)
 
 
-def test_the_way_back_from_a_long_loop_is_handed_little():
-    """Not each value of each turn, but the arguments, of which it computes these again."""
+def test_the_backward_pass_of_a_long_loop_keeps_few_values():
+    """It recomputes the values of each iteration from the arguments."""
 
     def body(x):
         h = tf.zeros([2, 4], tf.float64)
@@ -234,12 +234,12 @@ def test_the_way_back_from_a_long_loop_is_handed_little():
     for a, b in zip(expected, gradients(f), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9)
     (derivative,) = f._history[0].trace._differentiable._derivatives.values()
-    drawn = 100  # which nobody could compute again
-    assert len(derivative._forward.program.results) < 10 + 2 * drawn
+    random_draws = 100  # random numbers are kept, because they cannot be recomputed
+    assert len(derivative._forward.program.results) < 10 + 2 * random_draws
     assert not derivative._residuals
 
 
-def test_what_is_short_stays_as_it_is():
-    calls, left = calls_of(lambda x: tf.sin(x) * 2.0, X)
+def test_short_programs_are_not_rerolled():
+    calls, rerolled = calls_and_rerolled(lambda x: tf.sin(x) * 2.0, X)
 
-    assert left == calls
+    assert rerolled == calls

@@ -1,4 +1,4 @@
-"""What functions hold: no more than eager code while they run, nothing more as they go on."""
+"""Tests the memory use of functions during a call and over many calls."""
 
 import gc
 import tracemalloc
@@ -25,8 +25,8 @@ def step(x):
     return loss
 
 
-def peak_of(f, x):
-    """The most bytes that a call holds at a time, beyond those held before."""
+def peak_bytes(f, x):
+    """Returns the peak memory of a call in bytes, in addition to the memory in use before it."""
     for _ in range(3):
         f(x)
     gc.collect()
@@ -40,15 +40,15 @@ def peak_of(f, x):
         tracemalloc.stop()
 
 
-def test_a_replay_takes_no_more_than_eager_code():
+def test_a_replay_needs_no_more_memory_than_eager_code():
     x = tf.constant(np.ones(SIZE, np.float32))
     f = tf.function(step)
 
-    assert peak_of(f, x) <= peak_of(step, x)
+    assert peak_bytes(f, x) <= peak_bytes(step, x)
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
-def test_a_thousand_calls_hold_no_more_than_ten(compiled):
+def test_memory_does_not_grow_over_1000_calls(compiled):
     v = tf.Variable(tf.zeros([100]))
 
     @tf.function(jit_compile=compiled)
@@ -56,7 +56,7 @@ def test_a_thousand_calls_hold_no_more_than_ten(compiled):
         v.assign_add(x * tf.random.normal([100]))
         return tf.reduce_sum(v)
 
-    def held_after(calls):
+    def memory_after(calls):
         for _ in range(calls):
             f(tf.ones([100]))
         gc.collect()
@@ -65,14 +65,14 @@ def test_a_thousand_calls_hold_no_more_than_ten(compiled):
     f(tf.ones([100]))
     tracemalloc.start()
     try:
-        few = held_after(10)
-        many = held_after(1000)
+        after_10 = memory_after(10)
+        after_1010 = memory_after(1000)
     finally:
         tracemalloc.stop()
-    assert many - few < 20_000
+    assert after_1010 - after_10 < 20_000
 
 
-def test_a_recording_lets_go_of_the_call_it_was_made_from():
+def test_a_trace_does_not_keep_the_arguments_of_its_first_call():
     x = tf.constant(np.ones(SIZE, np.float32))
     array = weakref.ref(x._array)
     f = tf.function(lambda x: tf.reduce_sum(tf.sin(x) * 2.0))
@@ -84,7 +84,7 @@ def test_a_recording_lets_go_of_the_call_it_was_made_from():
     assert array() is None
 
 
-def test_an_object_is_not_kept_by_the_function_of_its_method():
+def test_a_decorated_method_does_not_keep_its_object_alive():
     class Model(tf.Module):
         def __init__(self):
             super().__init__()

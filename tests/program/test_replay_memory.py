@@ -1,4 +1,4 @@
-"""Replays need no more memory than the function itself, and keep none of it."""
+"""Tests the memory of replays: no more than eager code needs, and no growth over many calls."""
 
 import gc
 import tracemalloc
@@ -18,7 +18,7 @@ def elementwise(x):
     return y, tape.gradient(y, x)
 
 
-def layers(x):
+def matmul_layers(x):
     w = tf.reshape(x[:40_000], [200, 200])
     with tf.GradientTape() as tape:
         tape.watch(w)
@@ -35,43 +35,43 @@ def chain(x):
     return x
 
 
-def choices(x):
+def where_and_sort(x):
     y = tf.where(x > 0.0, tf.sqrt(x), -x)
     return tf.reduce_max(y), tf.sort(y)
 
 
-PROGRAMS = [elementwise, layers, chain, choices]
+PROGRAMS = [elementwise, matmul_layers, chain, where_and_sort]
 
 
-def peak(f, *arguments):
-    """The most bytes that were held at once by a call, beyond those before it."""
-    f(*arguments)
-    f(*arguments)
+def peak_bytes_and_result(f, *args):
+    """Returns the peak memory of a call in bytes, and its result."""
+    f(*args)
+    f(*args)
     gc.collect()
     tracemalloc.start()
     try:
-        result = f(*arguments)
+        result = f(*args)
         return tracemalloc.get_traced_memory()[1], result
     finally:
         tracemalloc.stop()
 
 
-def numbers():
+def random_vector():
     return tf.constant(np.random.default_rng(0).standard_normal(N).astype(np.float32))
 
 
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_a_replay_needs_no_more_memory_than_the_function(f):
-    x = numbers()
-    eager, expected = peak(f, x)
-    replayed, actual = peak(tf.function(f), x)
+def test_a_replay_needs_no_more_memory_than_eager_code(f):
+    x = random_vector()
+    eager_bytes, expected = peak_bytes_and_result(f, x)
+    replay_bytes, actual = peak_bytes_and_result(tf.function(f), x)
 
-    assert replayed <= 1.05 * eager
+    assert replay_bytes <= 1.05 * eager_bytes
     for a, e in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-6)
 
 
-def held(f, x, count):
+def memory_after(f, x, count):
     for _ in range(count):
         f(x)
     gc.collect()
@@ -79,7 +79,7 @@ def held(f, x, count):
 
 
 @pytest.mark.parametrize("options", [{}, {"jit_compile": True}], ids=["numpy", "xla"])
-def test_a_thousand_calls_hold_no_more_memory_than_ten(options):
+def test_memory_does_not_grow_over_1000_training_steps(options):
     v = tf.Variable(tf.zeros([1000]))
 
     @tf.function(**options)
@@ -92,18 +92,18 @@ def test_a_thousand_calls_hold_no_more_memory_than_ten(options):
     x = tf.ones([1000])
     tracemalloc.start()
     try:
-        few = held(step, x, 10)
-        many = held(step, x, 1000)
+        after_10 = memory_after(step, x, 10)
+        after_1010 = memory_after(step, x, 1000)
     finally:
         tracemalloc.stop()
 
-    assert many - few < 4000  # less than one array
+    assert after_1010 - after_10 < 4000  # less than one array
 
 
 @pytest.mark.parametrize("f", [tf.maximum, tf.minimum, tf.add, tf.math.atan2])
-def test_results_are_written_over_arrays_that_are_needed_no_more(f):
+def test_results_reuse_the_memory_of_arrays_that_are_no_longer_needed(f):
     step = tf.function(lambda x: f(tf.exp(x), tf.sin(x)))
-    x = numbers()[:5000]
+    x = random_vector()[:5000]
     y = [step(x) for _ in range(3)][-1]
 
     assert "out=" in step.source()
@@ -111,8 +111,8 @@ def test_results_are_written_over_arrays_that_are_needed_no_more(f):
 
 
 @pytest.mark.parametrize("reorder", [tf.transpose, lambda x: tf.broadcast_to(x[0], x.shape)])
-def test_a_result_is_not_written_over_an_array_with_another_order_of_axes(reorder):
-    """Sums add up in the order of the axes in memory, so a replay would round differently."""
+def test_results_do_not_reuse_arrays_with_another_memory_layout(reorder):
+    """The order of a sum depends on the memory layout, so a replay would round differently."""
     rng = np.random.default_rng(0)
     x, weights = (tf.constant(rng.standard_normal([90, 90])) for _ in range(2))
 
@@ -122,5 +122,5 @@ def test_a_result_is_not_written_over_an_array_with_another_order_of_axes(reorde
 
     function = tf.function(f)
     for _ in range(3):
-        for found, expected in zip(function(x), f(x), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        for actual, expected in zip(function(x), f(x), strict=True):
+            np.testing.assert_array_equal(actual, expected)
