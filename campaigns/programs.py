@@ -151,7 +151,7 @@ _FUSED = {
     (grouping, "MANY"): 2,
     (numpy_codegen, "MANY"): 2,
     (lazy_calls, "LEAST"): 2,
-    (lazy_calls, "_BEGIN"): 2,
+    (lazy_calls, "_LEAST_IF_CHEAP"): 2,
     (blocks, "LARGE"): 2,
     (blocks, "HUGE"): 2,
     (blocks, "LONG"): 256,
