@@ -1,4 +1,4 @@
-"""JAX as the oracle: in 64 bits, for these tests alone, and asked once for each case."""
+"""Enables 64-bit JAX for these tests, and groups tests by case so that JAX compiles each once."""
 
 import jax
 import pytest
@@ -13,7 +13,7 @@ def _jax_in_64_bits():
 
 
 def pytest_collection_modifyitems(items):
-    """All tests of one case in a row, so that what was compiled for it serves them all."""
+    """Runs all tests of one case in a row, so that they share its compiled function."""
     position = {}
     for item in items:
         case = getattr(item, "callspec", None) and item.callspec.params.get("case")

@@ -1,4 +1,4 @@
-"""Running a case: by its kernel, by its rules, by a tape, and by JAX."""
+"""Runs a case with its kernel, its rules, a tape, and JAX."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_tuple(y: Any) -> tuple:
 
 
 def quiet(f):
-    """`f` without NumPy's warnings, as the library runs kernels and rules."""
+    """Disables NumPy's warnings in `f`, as the library does for kernels and rules."""
 
     @functools.wraps(f)
     def run(*args, **kwargs):
@@ -39,17 +39,17 @@ def quiet(f):
 
 @quiet
 def run(case: Case, inputs: tuple | None = None) -> tuple:
-    """The outputs by the kernel on NumPy arrays."""
-    inputs = _prepared(case, case.inputs if inputs is None else inputs)
+    """Returns the outputs of the kernel on NumPy arrays."""
+    inputs = _symmetrize(case, case.inputs if inputs is None else inputs)
     return as_tuple(case.primitive.kernel(np, *inputs, **case.attrs))
 
 
-def _prepared(case: Case, inputs: tuple | list) -> tuple | list:
+def _symmetrize(case: Case, inputs: tuple | list) -> tuple | list:
     return [(x + x.mT.conj()) / 2 for x in inputs] if case.hermitian else inputs
 
 
 def random_like(case: Case, arrays: tuple, seed: int) -> tuple:
-    """A random array for each of `arrays`; not ones, which would hide mistakes."""
+    """Returns a random array like each of `arrays`. Ones would hide mistakes."""
     rng = np.random.default_rng([seed, zlib.crc32(case.id.encode())])
     return tuple(_random(rng, np.shape(x), np.asarray(x).dtype) for x in arrays)
 
@@ -63,7 +63,7 @@ def _random(rng: np.random.Generator, shape: tuple, dtype: np.dtype) -> np.ndarr
 
 @dataclasses.dataclass
 class Sample:
-    """Random directions for one case: `g` for y, `t` and `w` for the inputs with a gradient."""
+    """Random cotangents `g` of y, and random `t` and `w` like the differentiable inputs."""
 
     g: tuple
     t: tuple
@@ -72,48 +72,48 @@ class Sample:
     @classmethod
     def of(cls, case: Case, inputs: tuple | None = None) -> Sample:
         y = run(case, inputs)
-        x = wanted(case, case.inputs if inputs is None else inputs)
+        x = differentiable(case, case.inputs if inputs is None else inputs)
         g = random_like(case, y, 1)
         if case.real_cotangents:
             g = tuple(np.real(part).astype(part.dtype) for part in g)
         return cls(g, random_like(case, x, 2), random_like(case, x, 3))
 
 
-def wanted(case: Case, values: tuple | list) -> list:
-    """Those of `values`, one for each input, that belong to inputs with a gradient."""
-    return [v for v, w in zip(values, case.wanted, strict=True) if w]
+def differentiable(case: Case, values: tuple | list) -> list:
+    """Selects those of `values`, one for each input, that belong to differentiable inputs."""
+    return [v for v, d in zip(values, case.differentiable, strict=True) if d]
 
 
-# The rules by themselves
+# Rules on arrays
 
 
 @quiet
-def pull(case: Case, g: tuple, y: tuple, inputs: tuple, kept: bool = False) -> list:
-    """The cotangents of the inputs that have one, by the rules on raw arrays.
+def pull_back(case: Case, g: tuple, y: tuple, inputs: tuple, saved_only: bool = False) -> list:
+    """Returns the cotangents of the differentiable inputs, with the rules on raw arrays.
 
-    With `kept`, the rules are given only what a tape would have kept.
+    With `saved_only`, the rules receive only the values that a tape would save.
     """
     primitive = case.primitive
     plan = primitive.plan(_key(case, y, inputs))
     y, g = (y, g) if primitive.outputs else (y[0], g[0])
     values = [y, *inputs]
-    if kept:
+    if saved_only:
         boxed = Outputs(map(Tensor, y)) if primitive.outputs else Tensor(y)
         saved = plan.save((boxed, *map(Tensor, inputs)))
         values = [value._array for value in saved]
     if plan.joint is not None:
-        results = wanted(case, plan.joint(case.wanted, g, *values, **case.attrs))
+        results = differentiable(case, plan.joint(case.differentiable, g, *values, **case.attrs))
     else:
         results = [rule(g, *values, **case.attrs) for _, rule in plan.rules]
     return [dense(result) for result in results]
 
 
 def _key(case: Case, y: tuple, inputs: tuple) -> tuple[int, ...]:
-    """How the inputs stand: those of elementwise primitives that are not broadcast are aligned."""
+    """Returns the plan key: elementwise inputs that are not broadcast are aligned."""
     elementwise = case.primitive.partials is not None
     return tuple(
-        wanted and (ALIGNED if elementwise and np.shape(x) == np.shape(y[0]) else CONNECTED)
-        for wanted, x in zip(case.wanted, inputs, strict=True)
+        d and (ALIGNED if elementwise and np.shape(x) == np.shape(y[0]) else CONNECTED)
+        for d, x in zip(case.differentiable, inputs, strict=True)
     )
 
 
@@ -121,7 +121,7 @@ def dense(x: Any) -> Any:
     return indexed_slices.dense(x) if isinstance(x, IndexedSlices) else x
 
 
-# The rules on a tape
+# Rules on a tape
 
 
 def tensors(arrays: tuple | list) -> list[Tensor]:
@@ -133,8 +133,8 @@ def call(case: Case, xs: list[Tensor]) -> tuple:
 
 
 def gradients(case: Case, xs: list[Tensor], g: list[Tensor]) -> list:
-    """The gradients of the inputs that have one, as tensors."""
-    sources = wanted(case, xs)
+    """Returns the gradients of the differentiable inputs as tensors."""
+    sources = differentiable(case, xs)
     with GradientTape() as tape:
         tape.watch(sources)
         y = call(case, xs)
@@ -142,22 +142,22 @@ def gradients(case: Case, xs: list[Tensor], g: list[Tensor]) -> list:
 
 
 def second_gradients(case: Case, xs: list[Tensor], sample: Sample) -> tuple[list, list]:
-    """The gradients, made on tensors; and those of their product with w, by g and the inputs."""
+    """Returns the gradients, and the gradients of their product with w w.r.t. g and the inputs."""
     g = tensors(sample.g)
     with GradientTape() as outer:
-        outer.watch([g, wanted(case, xs)])
+        outer.watch([g, differentiable(case, xs)])
         first = gradients(case, xs, g)
     weights = tensors(sample.w)
-    second = outer.gradient(first, [*g, *wanted(case, xs)], weights)
+    second = outer.gradient(first, [*g, *differentiable(case, xs)], weights)
     return first, [dense(x) for x in second]
 
 
 def tangents(case: Case, xs: list[Tensor], t: list[Tensor | None]) -> tuple:
-    """The tangents of the outputs by forward mode; `t` is for the inputs with a gradient."""
+    """Returns the tangents of the outputs; `t` are tangents of the differentiable inputs."""
     y = apply(case.primitive, tuple(xs), case.attrs)
-    rest = iter(t)
-    spread = [next(rest) if w else None for w in case.wanted]
-    result = push_forward(case.primitive, tuple(xs), case.attrs, y, spread)
+    remaining = iter(t)
+    per_input = [next(remaining) if d else None for d in case.differentiable]
+    result = push_forward(case.primitive, tuple(xs), case.attrs, y, per_input)
     return (None,) * len(as_tuple(y)) if result is None else as_tuple(result)
 
 
@@ -165,9 +165,9 @@ def tangents(case: Case, xs: list[Tensor], t: list[Tensor | None]) -> tuple:
 
 
 class Oracle(NamedTuple):
-    """What JAX makes of the kernel of a case, and of our rules.
+    """The results of JAX for the kernel of a case, and for our rules.
 
-    Its own derivatives are there if the case says that they are to be compared.
+    JAX's own derivatives are included if the case has `jax_rule`.
     """
 
     y: tuple
@@ -179,24 +179,25 @@ class Oracle(NamedTuple):
 
 @functools.lru_cache(maxsize=4)
 def oracle(case: Case) -> Oracle:
-    """All that JAX has to say about a case, compiled in one go.
+    """Computes all results of JAX for a case in one compiled function.
 
     JAX's gradient of a real function of z = x + iy is the conjugate of TensorFlow's.
     """
 
-    def everything(inputs, g, t, w):
-        xs = wanted(case, inputs)
+    def compute_all(inputs, g, t, w):
+        xs = differentiable(case, inputs)
 
         def f(*xs):
-            rest = iter(xs)
-            whole = [next(rest) if w else x for w, x in zip(case.wanted, inputs, strict=True)]
-            return as_tuple(case.primitive.kernel(jnp, *_prepared(case, whole), **case.attrs))
+            remaining = iter(xs)
+            pairs = zip(case.differentiable, inputs, strict=True)
+            whole = [next(remaining) if d else x for d, x in pairs]
+            return as_tuple(case.primitive.kernel(jnp, *_symmetrize(case, whole), **case.attrs))
 
         if not xs:
             return Oracle(f(), [], (), [], [])
         if not case.jax_rule:
             y = f(*xs)
-            return Oracle(y, [], (), [], pull(case, g, y, inputs))
+            return Oracle(y, [], (), [], pull_back(case, g, y, inputs))
 
         def product(g, xs):
             _, pull = jax.vjp(f, *xs)
@@ -207,11 +208,11 @@ def oracle(case: Case) -> Oracle:
         y, dy = jax.jvp(f, tuple(xs), tuple(t))
         (by_g, by_x), gradients = jax.grad(product, argnums=(0, 1), has_aux=True)(g, xs)
         second = [jnp.conj(x) for x in (*by_g, *by_x)]
-        return Oracle(y, gradients, dy, second, pull(case, g, y, inputs))
+        return Oracle(y, gradients, dy, second, pull_back(case, g, y, inputs))
 
     sample = Sample.of(case)
     arguments = jax.tree.map(jnp.asarray, (case.inputs, sample.g, sample.t, sample.w))
-    return jax.tree.map(np.asarray, jax.jit(everything)(*arguments))
+    return jax.tree.map(np.asarray, jax.jit(compute_all)(*arguments))
 
 
 def is_inexact(x: Any) -> bool:

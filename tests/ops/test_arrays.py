@@ -1,4 +1,4 @@
-"""What NumPy and JAX do differently."""
+"""Array helpers that work with NumPy and JAX."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ def _halves(x):
     return x / 2, np.argsort(x)
 
 
-def test_the_host_serves_xla_where_it_has_nothing_of_its_own():
+def test_host_callbacks_under_xla():
     x = np.array([3.0, 1.0, 2.0], np.float32)
     specs = Spec(x.shape, x.dtype), Spec(x.shape, np.dtype(np.int64))
 
@@ -25,7 +25,7 @@ def test_the_host_serves_xla_where_it_has_nothing_of_its_own():
         np.testing.assert_array_equal(a, e)
 
 
-def test_one_result_of_the_host_is_no_tuple():
+def test_a_single_result_is_not_a_tuple():
     x = np.array([3.0, 1.0], np.float32)
 
     y = jax.jit(lambda x: on_host(jnp, np.sort, Spec(x.shape, x.dtype), x))(x)
@@ -35,17 +35,17 @@ def test_one_result_of_the_host_is_no_tuple():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.int32])
 @pytest.mark.parametrize("shapes", [((5000,), (5000,), ()), ((50, 100), (100,), (50, 1))])
-def test_choices_among_many_are_those_of_where(shapes, dtype):
-    """Bit by bit: of inf, nan and -0 too."""
+def test_fast_where_is_identical_to_where(shapes, dtype):
+    """Compares all bits, also of Inf, NaN and -0."""
     rng = np.random.default_rng(0)
-    odd = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1.5, -2.5, 3.0])
+    special = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1.5, -2.5, 3.0])
     with np.errstate(invalid="ignore"):
-        x1, x2 = (rng.choice(odd, shape).astype(dtype) for shape in shapes[1:])
+        x1, x2 = (rng.choice(special, shape).astype(dtype) for shape in shapes[1:])
     condition = rng.random(shapes[0]) < 0.5
 
-    chosen = fast_where(np, condition, x1, x2)
-    kept = fast_mask(np, condition, x1)
+    selected = fast_where(np, condition, x1, x2)
+    masked = fast_mask(np, condition, x1)
 
-    assert chosen.dtype == kept.dtype == dtype
-    assert chosen.tobytes() == np.where(condition, x1, x2).tobytes()
-    assert kept.tobytes() == np.where(condition, x1, np.zeros((), dtype)).tobytes()
+    assert selected.dtype == masked.dtype == dtype
+    assert selected.tobytes() == np.where(condition, x1, x2).tobytes()
+    assert masked.tobytes() == np.where(condition, x1, np.zeros((), dtype)).tobytes()

@@ -1,4 +1,4 @@
-"""Random shapes, keys and axes: what a table of cases would miss."""
+"""Property tests with random shapes, keys and axes."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def numbers(shape, seed, low=0.3, high=1.7):
 
 
 def gradients_of(f, arrays, g):
-    """The result of `f` on tensors of `arrays`, and their gradients with the cotangent `g(y)`."""
+    """Returns the result of `f`, the cotangent `g(y)`, and the gradients of `arrays`."""
     xs = [tf.constant(x) for x in arrays]
     with tf.GradientTape() as tape:
         tape.watch(xs)
@@ -32,17 +32,17 @@ def cotangent(y):
     return numbers(np.shape(y), 99, -1, 1)
 
 
-def assert_slopes(f, arrays, weights, gradients, step=1e-6):
-    """Each gradient is the slope of the weighed result of `f`, a function of arrays."""
+def assert_finite_differences(f, arrays, weights, gradients, step=1e-6):
+    """Asserts that gradients agree with finite differences of the weighted sum of `f`."""
     for i, (x, gradient) in enumerate(zip(arrays, gradients, strict=True)):
         assert gradient.shape == x.shape
         direction = numbers(x.shape, i, -1, 1)
-        ahead, behind = (
+        plus, minus = (
             np.sum(weights * f(*arrays[:i], x + h * direction, *arrays[i + 1 :]))
             for h in (step, -step)
         )
-        slope = (ahead - behind) / (2 * step)
-        np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-7, atol=1e-7)
+        difference = (plus - minus) / (2 * step)
+        np.testing.assert_allclose(np.sum(gradient * direction), difference, rtol=1e-7, atol=1e-7)
 
 
 BINARY = {
@@ -72,7 +72,7 @@ def test_gradients_through_any_broadcast(name, f, shapes, seed):
     )
 
     np.testing.assert_allclose(y, f(*arrays), rtol=1e-14)
-    assert_slopes(f, arrays, weights, gradients)
+    assert_finite_differences(f, arrays, weights, gradients)
 
 
 @many
@@ -88,7 +88,7 @@ def test_where_broadcasts_condition_and_both_branches(shapes, seed):
     y, weights, gradients = gradients_of(lambda a, b: tf.where(condition, a, b), arrays, cotangent)
 
     np.testing.assert_array_equal(y, np.where(condition, *arrays))
-    assert_slopes(lambda a, b: np.where(condition, a, b), arrays, weights, gradients)
+    assert_finite_differences(lambda a, b: np.where(condition, a, b), arrays, weights, gradients)
 
 
 @many
@@ -113,7 +113,7 @@ def test_matmul_broadcasts_its_batch_axes(batches, sizes, flags):
     )
 
     np.testing.assert_allclose(y, product(*arrays), rtol=1e-13)
-    assert_slopes(product, arrays, weights, gradients)
+    assert_finite_differences(product, arrays, weights, gradients)
 
 
 # Indexing
@@ -128,7 +128,7 @@ def arrays_and_keys(draw):
 
 @many
 @given(arrays_and_keys())
-def test_brackets_pick_what_numpy_picks(array_and_key):
+def test_basic_indexing_agrees_with_numpy(array_and_key):
     x, key = array_and_key
 
     y, weights, (gradient,) = gradients_of(lambda x: x[key], [x], cotangent)
@@ -145,7 +145,7 @@ def test_brackets_pick_what_numpy_picks(array_and_key):
     rank=st.integers(1, 3),
     seed=st.integers(0, 1000),
 )
-def test_masks_pick_what_numpy_picks(shape, rank, seed):
+def test_boolean_masks_agree_with_numpy(shape, rank, seed):
     x = numbers(shape, seed)
     mask = numbers(shape[:rank], seed + 1) > 0.8
 
@@ -163,17 +163,17 @@ def test_masks_pick_what_numpy_picks(shape, rank, seed):
     indices=hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=3),
     data=st.data(),
 )
-def test_gather_takes_what_numpy_takes_and_adds_up_repeats(shape, indices, data):
+def test_gather_agrees_with_numpy(shape, indices, data):
     axis = data.draw(st.integers(0, len(shape) - 1))
-    places = data.draw(hnp.arrays(np.int64, indices, elements=st.integers(0, shape[axis] - 1)))
+    positions = data.draw(hnp.arrays(np.int64, indices, elements=st.integers(0, shape[axis] - 1)))
     x = numbers(shape, 5)
 
     y, weights, (gradient,) = gradients_of(
-        lambda x: tf.gather(x, places, axis=axis), [x], cotangent
+        lambda x: tf.gather(x, positions, axis=axis), [x], cotangent
     )
 
-    np.testing.assert_array_equal(y, np.take(x, places, axis))
-    assert_slopes(lambda x: np.take(x, places, axis), [x], weights, [gradient])
+    np.testing.assert_array_equal(y, np.take(x, positions, axis))
+    assert_finite_differences(lambda x: np.take(x, positions, axis), [x], weights, [gradient])
 
 
 # Reductions
@@ -205,15 +205,17 @@ def test_reductions_over_any_axes(reduce, on_numpy, shape, keepdims, data):
     )
 
     np.testing.assert_allclose(y, on_numpy(x, axis=axis, keepdims=keepdims), rtol=1e-13, atol=1e-15)
-    assert_slopes(lambda x: on_numpy(x, axis=axis, keepdims=keepdims), [x], weights, [gradient])
+    assert_finite_differences(
+        lambda x: on_numpy(x, axis=axis, keepdims=keepdims), [x], weights, [gradient]
+    )
 
 
-# Chains of movements: what was moved forth comes back
+# Chains of shape operations
 
 
 @st.composite
-def movements(draw, shape):
-    """A movement of a tensor of `shape`: on tensors, on arrays, and the shape it leads to."""
+def shape_operations(draw, shape):
+    """Draws an operation on a tensor of `shape`, as functions of tensors and of arrays."""
     ndim = len(shape)
     kind = draw(
         st.sampled_from(["reshape", "transpose", "reverse", "concat", "split", "stack", "pad"])
@@ -246,11 +248,11 @@ def movements(draw, shape):
 
 @many
 @given(shape=hnp.array_shapes(min_dims=0, max_dims=3, max_side=3), data=st.data())
-def test_chains_of_movements_are_undone_by_their_gradient(shape, data):
+def test_chains_of_shape_operations(shape, data):
     x = numbers(shape, 11)
     steps, y = [], x
     for _ in range(data.draw(st.integers(1, 4))):
-        steps.append(data.draw(movements(y.shape)))
+        steps.append(data.draw(shape_operations(y.shape)))
         y = steps[-1][1](y)
 
     def chain(x, which):
@@ -261,4 +263,4 @@ def test_chains_of_movements_are_undone_by_their_gradient(shape, data):
     result, weights, (gradient,) = gradients_of(lambda x: chain(x, 0), [x], cotangent)
 
     np.testing.assert_array_equal(result, y)
-    assert_slopes(lambda x: chain(x, 1), [x], weights, [gradient])
+    assert_finite_differences(lambda x: chain(x, 1), [x], weights, [gradient])

@@ -1,4 +1,4 @@
-"""Python code in compiled programs: it sees all bits of what it is given, and gives all back."""
+"""Host callbacks in compiled programs preserve all bits of their inputs and outputs."""
 
 import jax
 import numpy as np
@@ -22,26 +22,26 @@ VALUES = {
 
 @pytest.mark.parametrize("shape", [(), (2,), (3, 2), (0, 2)])
 @pytest.mark.parametrize("dtype", VALUES)
-def test_all_bits_go_there_and_back(dtype, shape):
+def test_all_bits_are_preserved(dtype, shape):
     x = np.resize(np.array(VALUES[dtype], dtype), shape)
     spec, seen = Spec(x.shape, x.dtype), []
 
-    def look(x, y):
+    def callback(x, y):
         seen.append((x.dtype, x.shape))
         return x, y[..., ::-1] if y.ndim else y
 
     with jax.enable_x64(True):
-        y = jax.jit(lambda x: call_on_host(look, [spec] * 2, [x, x]))(x)
+        y = jax.jit(lambda x: call_on_host(callback, [spec] * 2, [x, x]))(x)
         first, second = map(np.asarray, y)
 
-    assert seen == [(x.dtype, x.shape)] * bool(x.size)  # XLA asks for nothing if nothing comes
+    assert seen == [(x.dtype, x.shape)] * bool(x.size)  # XLA does not call it if results are empty
     assert first.dtype == second.dtype == x.dtype
     np.testing.assert_array_equal(first, x)
     np.testing.assert_array_equal(second, x[..., ::-1] if x.ndim else x)
 
 
-def test_numbers_of_64_bits_survive_in_the_middle_of_a_large_program():
-    """One that JAX runs in another thread than the one that called it."""
+def test_64_bit_numbers_are_preserved_in_a_large_program():
+    """Uses a program that JAX runs in another thread."""
     x = tf.constant(np.random.default_rng(0).uniform(1, 2, (300, 300)))
 
     def f(x):

@@ -1,4 +1,7 @@
-"""TensorFlow's choice at kinks, ties, empty axes, nan and integers; and the guarded zero."""
+"""TensorFlow's conventions at non-differentiable points, ties, empty axes, NaN and integers.
+
+Also tests NaN-safe zero cotangents.
+"""
 
 import math
 
@@ -11,7 +14,7 @@ INF, NAN = math.inf, math.nan
 
 
 def value_and_gradients(f, *values):
-    """What `f` gives, and its gradients, as arrays; `None` stays `None`."""
+    """Returns `f(*values)` and its gradients as arrays; `None` stays `None`."""
     xs = [tf.constant(value, tf.float64) for value in values]
     with tf.GradientTape() as tape:
         tape.watch(xs)
@@ -21,7 +24,7 @@ def value_and_gradients(f, *values):
 
 
 def first_and_second(f, x):
-    """The first and second derivatives of an elementwise `f` at the elements of `x`."""
+    """Returns the first and second derivatives of an elementwise `f` at the elements of `x`."""
     x = tf.constant(x, tf.float64)
     with tf.GradientTape() as outer:
         outer.watch(x)
@@ -32,9 +35,9 @@ def first_and_second(f, x):
     return first.numpy(), outer.gradient(first, x).numpy()
 
 
-# Functions of one input: at each x, the value and the slope
+# Functions of one input: at each x, the value and the derivative
 
-SELU_SLOPE = 1.0507009873554805
+SELU_DERIVATIVE = 1.0507009873554805
 ONE_INPUT = {
     "abs": (tf.abs, [-2.0, -0.0, 0.0, 3.0, NAN], [2.0, 0.0, 0.0, 3.0, NAN], [-1, 0, 0, 1, NAN]),
     "sign": (tf.sign, [-2.0, 0.0, NAN], [-1.0, 0.0, NAN], [0, 0, 0]),
@@ -47,7 +50,7 @@ ONE_INPUT = {
         [0.25, 0.25, 1, 0.25],
     ),
     "elu": (tf.nn.elu, [0.0, -0.0, INF, -INF, NAN], [0.0, 0.0, INF, -1.0, NAN], [1, 1, 1, 0, 1]),
-    "selu": (tf.nn.selu, [0.0, NAN], [0.0, NAN], [SELU_SLOPE, SELU_SLOPE]),
+    "selu": (tf.nn.selu, [0.0, NAN], [0.0, NAN], [SELU_DERIVATIVE, SELU_DERIVATIVE]),
     "softplus": (
         tf.nn.softplus,
         [INF, -INF, 1000.0, -1000.0, NAN],
@@ -76,12 +79,12 @@ ONE_INPUT = {
 }
 
 
-@pytest.mark.parametrize(("f", "x", "value", "slope"), ONE_INPUT.values(), ids=ONE_INPUT)
-def test_corners_of_functions_of_one_input(f, x, value, slope):
+@pytest.mark.parametrize(("f", "x", "value", "derivative"), ONE_INPUT.values(), ids=ONE_INPUT)
+def test_edge_cases_of_functions_of_one_input(f, x, value, derivative):
     y, (gradient,) = value_and_gradients(f, x)
 
     np.testing.assert_allclose(y, value, rtol=1e-15)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-15)
+    np.testing.assert_allclose(gradient, derivative, rtol=1e-15)
 
 
 @pytest.mark.parametrize("f", [tf.floor, tf.math.ceil, tf.round, tf.math.rint, tf.stop_gradient])
@@ -90,7 +93,7 @@ def test_rounding_is_unconnected_and_sign_is_not(f):
     assert value_and_gradients(tf.sign, [1.5])[1] == [np.zeros(1)]
 
 
-def test_rounding_goes_to_the_even_neighbour():
+def test_rounding_is_half_to_even():
     y, _ = value_and_gradients(tf.round, [0.5, 1.5, 2.5, -0.5])
 
     np.testing.assert_array_equal(y, [0.0, 2.0, 2.0, -0.0])
@@ -99,7 +102,7 @@ def test_rounding_goes_to_the_even_neighbour():
 # Functions of two inputs
 
 TWO_INPUTS = {
-    # The first input wins a tie; beside a nan the second does.
+    # At a tie the first input receives the gradient; with NaN, the second does.
     "maximum": (
         tf.maximum,
         [1.0, NAN, 1.0],
@@ -156,25 +159,25 @@ TWO_INPUTS = {
 @pytest.mark.parametrize(
     ("f", "x1", "x2", "value", "g1", "g2"), TWO_INPUTS.values(), ids=TWO_INPUTS
 )
-def test_corners_of_functions_of_two_inputs(f, x1, x2, value, g1, g2):
+def test_edge_cases_of_functions_of_two_inputs(f, x1, x2, value, g1, g2):
     y, gradients = value_and_gradients(f, x1, x2)
 
     np.testing.assert_allclose(y, value, rtol=1e-15)
     np.testing.assert_allclose(gradients, [g1, g2], rtol=1e-15)
 
 
-def test_relu_by_hand_depends_on_the_order_of_its_arguments():
+def test_maximum_with_zero_depends_on_the_order_of_its_arguments():
     assert value_and_gradients(lambda x: tf.maximum(x, 0.0), 0.0)[1] == [1.0]
     assert value_and_gradients(lambda x: tf.maximum(0.0, x), 0.0)[1] == [0.0]
 
 
-def test_an_input_that_meets_itself_gets_both_shares():
+def test_an_input_used_twice_receives_both_gradients():
     assert value_and_gradients(lambda x: tf.maximum(x, x), 2.0)[1] == [1.0]
     assert value_and_gradients(lambda x: x - x, 2.0)[1] == [0.0]
 
 
 @pytest.mark.parametrize("divide", [lambda x, y: x // y, tf.truncatediv])
-def test_division_without_remainder_is_unconnected(divide):
+def test_integer_valued_division_is_unconnected(divide):
     assert value_and_gradients(divide, [7.0, -7.0], [2.0, 2.0])[1] == [None, None]
 
 
@@ -215,7 +218,7 @@ def test_ties_zeros_and_infinities_in_reductions(reduce, x, value, gradient):
 
 
 @pytest.mark.parametrize(
-    ("reduce", "of_nothing"),
+    ("reduce", "empty_result"),
     [
         (tf.reduce_sum, 0.0),
         (tf.reduce_prod, 1.0),
@@ -225,22 +228,22 @@ def test_ties_zeros_and_infinities_in_reductions(reduce, x, value, gradient):
         (tf.reduce_logsumexp, -INF),
     ],
 )
-def test_reductions_of_nothing(reduce, of_nothing):
+def test_empty_reductions(reduce, empty_result):
     y, (g,) = value_and_gradients(lambda x: reduce(x, axis=1), np.zeros((2, 0)))
 
-    np.testing.assert_array_equal(y, [of_nothing] * 2)
+    np.testing.assert_array_equal(y, [empty_result] * 2)
     assert g.shape == (2, 0)
 
 
-def test_extremes_of_no_integers_are_the_limits_of_the_dtype():
-    nothing = tf.zeros([0], tf.int32)
+def test_empty_integer_extremes_are_the_limits_of_the_dtype():
+    empty = tf.zeros([0], tf.int32)
 
-    assert tf.reduce_max(nothing).numpy() == -(2**31)
-    assert tf.reduce_min(nothing).numpy() == 2**31 - 1
+    assert tf.reduce_max(empty).numpy() == -(2**31)
+    assert tf.reduce_min(empty).numpy() == 2**31 - 1
     assert tf.reduce_max(tf.zeros([0], tf.uint8)).numpy() == 0
 
 
-def test_argmax_takes_the_first_of_equals_and_passes_over_nan():
+def test_argmax_returns_the_first_of_equal_elements_and_ignores_nan():
     assert tf.argmax([1, 3, 3]).numpy() == 1
     assert tf.argmin([2, 1, 1]).numpy() == 1
     assert tf.argmax([NAN, 1.0, 2.0]).numpy() == 2
@@ -249,7 +252,7 @@ def test_argmax_takes_the_first_of_equals_and_passes_over_nan():
     np.testing.assert_array_equal(tf.argmax([[NAN, 1.0], [2.0, NAN]], axis=1), [1, 0])
 
 
-def test_argmax_of_nothing_is_refused():
+def test_argmax_of_an_empty_axis_raises():
     with pytest.raises(tf.errors.InvalidArgumentError, match="reduction axis 0 is empty"):
         tf.argmax(tf.zeros([0, 3]))
 
@@ -257,7 +260,7 @@ def test_argmax_of_nothing_is_refused():
 # Integers
 
 
-def test_mean_of_integers_is_cut_towards_zero():
+def test_mean_of_integers_rounds_towards_zero():
     assert tf.reduce_mean(tf.constant([3, 4])).numpy() == 3
     assert tf.reduce_mean(tf.constant([-3, -4])).numpy() == -3
 
@@ -265,13 +268,13 @@ def test_mean_of_integers_is_cut_towards_zero():
 @pytest.mark.parametrize(
     "divide", [lambda x, y: x // y, lambda x, y: x % y, tf.truncatediv, tf.truncatemod]
 )
-def test_integer_division_by_zero_is_refused(divide):
+def test_integer_division_by_zero_raises(divide):
     with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
         divide(tf.constant([7, 8]), tf.constant([2, 0]))
     assert divide(tf.zeros([0, 2], tf.int32), tf.constant([2, 0])).shape == [0, 2]
 
 
-def test_integer_division_rounds_down_and_truncation_towards_zero():
+def test_floor_division_rounds_down_and_truncation_towards_zero():
     x, y = tf.constant([-7, 7, -7, 7]), tf.constant([2, -2, -2, 2])
 
     np.testing.assert_array_equal(x // y, [-4, -4, 3, 3])
@@ -280,12 +283,12 @@ def test_integer_division_rounds_down_and_truncation_towards_zero():
     np.testing.assert_array_equal(tf.truncatemod(x, y), [-1, 1, -1, 1])
 
 
-def test_negative_powers_of_integers_are_refused():
+def test_negative_powers_of_integers_raise():
     with pytest.raises(tf.errors.InvalidArgumentError, match="negative integer powers"):
         tf.constant([2]) ** tf.constant([-1])
 
 
-def test_floats_become_integers_by_truncating_and_wrapping():
+def test_casting_floats_to_integers_truncates_and_wraps():
     x = tf.constant([300.75, -1.5, NAN])
 
     np.testing.assert_array_equal(tf.cast(x, tf.int32), [300, -1, -(2**31)])
@@ -304,7 +307,7 @@ def test_integers_have_no_gradient():
 
 
 @pytest.mark.parametrize("indices", [[2], [-1]])
-def test_gather_refuses_indices_out_of_range(indices):
+def test_gather_with_indices_out_of_range_raises(indices):
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"is not in \[0, 2\)"):
         tf.gather([1.0, 2.0], indices)
 
@@ -313,13 +316,13 @@ def test_one_hot_of_an_index_out_of_range_is_zero():
     np.testing.assert_array_equal(tf.one_hot([-1, 1, 2], 2), [[0, 0], [0, 1], [0, 0]])
 
 
-def test_one_hot_takes_scalars_for_its_values():
+def test_one_hot_requires_scalar_values():
     message = r"^one_hot: on_value and off_value must be scalars. Received: \(\) and \(1, 2\).$"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.one_hot([0, 1], 2, on_value=1.0, off_value=[[0.0, 1.0]])
 
 
-# Complex numbers: the gradient of a real L by z = x + iy is dL/dx + i dL/dy
+# Complex numbers: the gradient of a real L with respect to z = x + iy is dL/dx + i dL/dy
 
 
 @pytest.mark.parametrize(
@@ -344,9 +347,9 @@ def test_complex_gradients(f, z, gradient):
     np.testing.assert_allclose(tape.gradient(y, z), gradient, rtol=1e-14, atol=1e-15)
 
 
-# The guarded zero: the branch that `where` does not take does not poison the one it takes
+# NaN-safe zero cotangents: the branch that `where` does not select cannot produce NaN
 
-GUARDED = {
+BRANCHES = {
     "sqrt": (tf.sqrt, 0.0, lambda x: 0.5 * x**-0.5, lambda x: -0.25 * x**-1.5),
     "sqrt_of_negative": (tf.sqrt, -1.0, lambda x: 0.5 * x**-0.5, lambda x: -0.25 * x**-1.5),
     "rsqrt": (tf.math.rsqrt, 0.0, lambda x: -0.5 * x**-1.5, lambda x: 0.75 * x**-2.5),
@@ -404,16 +407,18 @@ GUARDED = {
 }
 
 
-@pytest.mark.parametrize(("f", "bad", "slope", "bend"), GUARDED.values(), ids=GUARDED)
-def test_the_branch_not_taken_does_not_poison_the_gradient(f, bad, slope, bend):
+@pytest.mark.parametrize(
+    ("f", "bad", "derivative", "second_derivative"), BRANCHES.values(), ids=BRANCHES
+)
+def test_the_other_branch_of_where_does_not_produce_nan(f, bad, derivative, second_derivative):
     good = 0.6
     first, second = first_and_second(lambda x: tf.where(x > 0, f(x), tf.zeros_like(x)), [bad, good])
 
-    np.testing.assert_allclose(first, [0.0, slope(good)], rtol=1e-12)
-    np.testing.assert_allclose(second, [0.0, bend(good)], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(first, [0.0, derivative(good)], rtol=1e-12)
+    np.testing.assert_allclose(second, [0.0, second_derivative(good)], rtol=1e-12, atol=1e-12)
 
 
-def test_softplus_by_hand_survives_overflow():
+def test_a_masked_overflow_does_not_produce_nan():
     first, second = first_and_second(
         lambda x: tf.where(x > 20, x, tf.math.log(tf.exp(x) + 1)), [0.0, 1000.0]
     )
@@ -422,14 +427,14 @@ def test_softplus_by_hand_survives_overflow():
     np.testing.assert_allclose(second, [0.25, 0.0], atol=1e-15)
 
 
-def test_a_cotangent_that_is_not_zero_still_meets_infinity():
+def test_nonzero_cotangents_give_infinite_gradients():
     assert value_and_gradients(tf.sqrt, 0.0)[1] == [INF]
     assert value_and_gradients(lambda x: tf.sqrt(x) * 2, 0.0)[1] == [INF]
     assert value_and_gradients(lambda x: -tf.math.log(x), 0.0)[1] == [-INF]
 
 
 @pytest.mark.parametrize("size", [3, 3000])
-def test_zeros_are_guarded_in_small_and_large_arrays(size):
+def test_zero_cotangents_in_small_and_large_arrays(size):
     x = np.zeros(size)
     x[1] = 4.0
     _, (g,) = value_and_gradients(lambda x: tf.where(x > 0, tf.sqrt(x), 0 * x), x)
@@ -446,7 +451,7 @@ MASKED = {
 
 
 @pytest.mark.parametrize("f", MASKED.values(), ids=MASKED)
-def test_the_branch_not_taken_sends_no_nan_through_products(f):
+def test_the_other_branch_of_where_does_not_produce_nan_in_products(f):
     x = tf.Variable([0.0, 2.0], dtype=tf.float64)
     with tf.GradientTape() as tape:
         y = f(x)
@@ -457,7 +462,7 @@ def test_the_branch_not_taken_sends_no_nan_through_products(f):
 
 
 @pytest.mark.parametrize("f", MASKED.values(), ids=MASKED)
-def test_nor_does_its_second_derivative(f):
+def test_the_other_branch_of_where_does_not_produce_nan_in_second_derivatives(f):
     x = tf.Variable([0.0, 2.0], dtype=tf.float64)
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
@@ -474,7 +479,7 @@ def gradient_at(f, value):
 
 
 @pytest.mark.parametrize("f", [tf.tanh, tf.sigmoid, tf.square, tf.exp, tf.sin, tf.abs, tf.nn.elu])
-def test_a_masked_nan_stays_where_it_is(f):
+def test_a_masked_nan_gives_a_finite_gradient(f):
     x = tf.Variable([np.nan, 0.5], dtype=tf.float64)
     with tf.GradientTape() as tape:
         y = tf.where(tf.math.is_nan(x), 0.0, f(x))

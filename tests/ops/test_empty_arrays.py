@@ -1,4 +1,4 @@
-"""Arrays without elements, and axes of one: the same in eager, replayed and compiled calls."""
+"""Empty arrays and axes of size 1 in eager, replayed and compiled calls."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ SHAPES = [(0,), (0, 3), (3, 0), (0, 0), (2, 0, 3)]
 FUNCTIONS = {
     "sort": tf.sort,
     "sort along the first axis": lambda x: tf.sort(x, axis=0),
-    "sort from the largest on": lambda x: tf.sort(x, direction="DESCENDING"),
+    "sort descending": lambda x: tf.sort(x, direction="DESCENDING"),
     "argsort": tf.argsort,
     "top_k": lambda x: tf.math.top_k(x, k=0)[0],
     "cumprod": tf.math.cumprod,
@@ -31,7 +31,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("compiles", [False, True], ids=["replayed", "compiled"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_empty_arrays_have_the_same_result_in_every_call(name, shape, compiles):
+def test_functions_of_empty_arrays_agree_with_eager_calls(name, shape, compiles):
     x, f = tf.zeros(shape), FUNCTIONS[name]
     expected = f(x)
     function = tf.function(f, jit_compile=compiles)
@@ -43,7 +43,7 @@ def test_empty_arrays_have_the_same_result_in_every_call(name, shape, compiles):
 
 @pytest.mark.parametrize("axis", [0, -1, None])
 @pytest.mark.parametrize("shape", [(1,), (1, 3), (3, 1), (1, 1), *SHAPES], ids=str)
-def test_the_second_derivative_of_reduce_prod_is_that_of_jax(shape, axis):
+def test_derivatives_of_reduce_prod_agree_with_jax(shape, axis):
     array = np.random.default_rng(0).uniform(0.5, 2.0, shape).astype(np.float32)
     x = tf.constant(array)
     with tf.GradientTape() as outer:

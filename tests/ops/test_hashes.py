@@ -1,11 +1,11 @@
-"""The hashes of strings are TensorFlow's."""
+"""String hashes agree with TensorFlow."""
 
 import pytest
 
 from retrograde.ops._hashes import fingerprint64, murmur64, siphash64
 
-# Of a string of so many bytes: what tf.fingerprint, and tf.strings.to_hash_bucket and
-# to_hash_bucket_strong (with the key 1, -2) in 2 ** 62 buckets make of it
+# By string length: the results of tf.fingerprint, tf.strings.to_hash_bucket and
+# tf.strings.to_hash_bucket_strong (with the key 1, -2) with 2 ** 62 buckets
 RECORDED = {
     0: ("9ae16a3b2f90404f", "01769421199f9e3b", "15f9c9e4409f3326"),
     1: ("47a24c13b17e583e", "22b02903c2030d3a", "0a40e9479f4cec82"),
@@ -32,7 +32,7 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("size", RECORDED)
-def test_every_length_has_the_hashes_of_tensorflow(size):
+def test_hashes_of_every_length_agree_with_tensorflow(size):
     data = bytes((i * 31 + size) % 256 for i in range(size))
     hashes = fingerprint64(data), murmur64(data) % 2**62, siphash64(data, (1, -2)) % 2**62
 

@@ -1,4 +1,4 @@
-"""Every primitive on a batch: Jacobians on each way, and functions of one example run on all."""
+"""Batched Jacobians of every primitive, in reverse and forward mode."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from retrograde.derivatives.jacobian import (
 )
 from retrograde.values import dtypes
 from tests.ops.cases import CASES
-from tests.ops.harness import call, quiet, run, tensors, wanted
+from tests.ops.harness import call, differentiable, quiet, run, tensors
 
 
 def _is_target(array):
@@ -23,8 +23,8 @@ def _is_target(array):
 
 @quiet
 def _has_rows(case):
-    """Whether there is a Jacobian with rows to compare; empty results have none."""
-    return any(case.wanted) and any(map(_is_target, run(case)))
+    """Returns whether there is a Jacobian to compare; empty results have none."""
+    return any(case.differentiable) and any(map(_is_target, run(case)))
 
 
 DIFFERENTIABLE = [case for case in CASES if _has_rows(case)]
@@ -32,26 +32,26 @@ every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=
 ENOUGH = 1 << 30
 
 
-def _is_real_throughout(case):
-    """Whether to go forwards too: with complex numbers, that differs by conjugates."""
-    values = [*run(case), *wanted(case, case.inputs)]
+def _is_real(case):
+    """Returns whether to test forward mode; for complex numbers it differs by conjugates."""
+    values = [*run(case), *differentiable(case, case.inputs)]
     return all(x.dtype == values[0].dtype and x.dtype.kind == "f" for x in values)
 
 
 @pytest.fixture(autouse=True)
-def _always_in_batches(monkeypatch):
-    """Also where a few rows would go one by one, or in one walk whatever memory they take."""
+def _always_batched(monkeypatch):
+    """Disables the separate treatment of a few rows."""
     monkeypatch.setattr(jacobian, "_UNBATCHED", 0)
     monkeypatch.setattr(jacobian, "_FEW", 1)
 
 
-REAL = [case for case in DIFFERENTIABLE if _is_real_throughout(case)]
+REAL = [case for case in DIFFERENTIABLE if _is_real(case)]
 
 
 def recorded(case):
-    """The call of a case on a tape: what was recorded, its targets, and its sources."""
+    """Records the call of a case. Returns the tape snapshot, the targets and the sources."""
     xs = tensors(case.inputs)
-    sources = wanted(case, xs)
+    sources = differentiable(case, xs)
     with tf.GradientTape() as tape:
         tape.watch(sources)
         ys = call(case, xs)
@@ -74,7 +74,7 @@ def assert_rows(actual, expected, target, sources):
 
 @every_differentiable_case
 @quiet
-def test_all_rows_at_once_are_those_of_a_loop(case):
+def test_batched_rows_agree_with_a_loop(case):
     tape, targets, sources = recorded(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
@@ -87,7 +87,7 @@ def test_all_rows_at_once_are_those_of_a_loop(case):
 
 @every_differentiable_case
 @quiet
-def test_rows_are_the_same_while_someone_listens(case):
+def test_batched_rows_agree_with_a_loop_under_an_outer_tape(case):
     tape, targets, sources = recorded(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
@@ -102,25 +102,26 @@ def test_rows_are_the_same_while_someone_listens(case):
 
 @pytest.mark.parametrize("case", REAL, ids=str)
 @quiet
-def test_the_way_forward_leads_to_the_same(case):
+def test_forward_mode_agrees_with_a_loop(case):
     tape, targets, sources = recorded(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
         columns = push_forward_batched(
-            tape, y, [unit_seeds(x) for x in sources], sources, ENOUGH, _silent()
+            tape, y, [unit_seeds(x) for x in sources], sources, ENOUGH, _empty_tape()
         )
         rows = [
-            None if c is None else _turned(c, x, y) for c, x in zip(columns, sources, strict=True)
+            None if c is None else _columns_to_rows(c, x, y)
+            for c, x in zip(columns, sources, strict=True)
         ]
 
         assert_rows(rows, expected, y, sources)
 
 
-def _silent():
+def _empty_tape():
     return tf.GradientTape(watch_accessed_variables=False)
 
 
-def _turned(columns, x, y):
-    """Columns of a Jacobian as its rows."""
+def _columns_to_rows(columns, x, y):
+    """Converts the columns of a Jacobian to its rows."""
     flat = np.reshape(columns, (x._array.size, y._array.size))
     return flat.T.reshape(y._array.size, *x._array.shape)

@@ -1,4 +1,4 @@
-"""Every primitive, every rule, by table: a new primitive needs a case, not a test."""
+"""Table-driven tests of all primitives and rules: a new primitive needs a case, not a test."""
 
 import itertools
 
@@ -24,21 +24,21 @@ from tests.ops.harness import (
     as_tuple,
     call,
     dense,
+    differentiable,
     gradients,
     oracle,
-    pull,
+    pull_back,
     quiet,
     random_like,
     run,
     second_gradients,
     tangents,
     tensors,
-    wanted,
 )
 
-DIFFERENTIABLE = [case for case in CASES if any(case.wanted)]
+DIFFERENTIABLE = [case for case in CASES if any(case.differentiable)]
 COMPILED = [case for case in CASES if not case.uncompiled]
-AGAINST_JAX = [case for case in COMPILED if any(case.wanted) and case.jax_rule]
+AGAINST_JAX = [case for case in COMPILED if any(case.differentiable) and case.jax_rule]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
 every_compiled_case = pytest.mark.parametrize("case", COMPILED, ids=str)
@@ -46,7 +46,7 @@ every_case_with_jax_rule = pytest.mark.parametrize("case", AGAINST_JAX, ids=str)
 
 
 @pytest.fixture(autouse=True)
-def _foreign_arrays_are_noticed(monkeypatch):
+def _support_foreign_arrays(monkeypatch):
     monkeypatch.setattr(namespaces, "foreign", True)
 
 
@@ -68,7 +68,7 @@ def test_every_primitive_has_a_case():
     assert {case.primitive.name for case in CASES} == set(PRIMITIVES)
 
 
-def test_every_case_has_an_id_of_its_own():
+def test_case_ids_are_unique():
     assert len({case.id for case in CASES}) == len(CASES)
 
 
@@ -91,40 +91,38 @@ def test_kernel_is_the_same_under_xla(case):
 def test_vjp_agrees_with_jax(case):
     sample = Sample.of(case)
 
-    assert_close(pull(case, sample.g, run(case), case.inputs), oracle(case).gradients)
+    assert_close(pull_back(case, sample.g, run(case), case.inputs), oracle(case).gradients)
 
 
-@pytest.mark.parametrize("case", [case for case in COMPILED if any(case.wanted)], ids=str)
+@pytest.mark.parametrize("case", [case for case in COMPILED if any(case.differentiable)], ids=str)
 def test_vjp_is_the_same_under_xla(case):
     sample = Sample.of(case)
 
-    assert_close(oracle(case).pulled, pull(case, sample.g, run(case), case.inputs))
+    assert_close(oracle(case).pulled, pull_back(case, sample.g, run(case), case.inputs))
 
 
 @pytest.mark.parametrize("case", [case for case in DIFFERENTIABLE if case.differences], ids=str)
 def test_vjp_agrees_with_finite_differences(case):
     sample, step = Sample.of(case), 1e-6
-    expected = pull(case, sample.g, run(case), case.inputs)
-    places = np.flatnonzero(case.wanted)
+    expected = pull_back(case, sample.g, run(case), case.inputs)
+    positions = np.flatnonzero(case.differentiable)
 
-    for place, gradient, direction in zip(places, expected, sample.t, strict=True):
-        ahead, behind = (
-            run(case, _moved(case.inputs, place, h * direction)) for h in (step, -step)
-        )
-        slope = _product(sample.g, [a - b for a, b in zip(ahead, behind, strict=True)])
+    for i, gradient, direction in zip(positions, expected, sample.t, strict=True):
+        plus, minus = (run(case, _shift(case.inputs, i, h * direction)) for h in (step, -step))
+        difference = _product(sample.g, [a - b for a, b in zip(plus, minus, strict=True)])
         product = _product([gradient], [direction])
-        np.testing.assert_allclose(slope / (2 * step), product, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(difference / (2 * step), product, rtol=1e-7, atol=1e-8)
 
 
-def _moved(inputs, place, by):
-    return tuple(x + by if i == place else x for i, x in enumerate(inputs))
+def _shift(inputs, position, by):
+    return tuple(x + by if i == position else x for i, x in enumerate(inputs))
 
 
 @every_case_with_jax_rule
 def test_second_order_agrees_with_jax(case):
     _, actual = second_gradients(case, tensors(case.inputs), Sample.of(case))
     expected = oracle(case).second
-    if case.real_cotangents:  # JAX knows that the imaginary part of g cannot count
+    if case.real_cotangents:  # JAX drops the imaginary part of g
         actual[0] = Tensor((actual[0]._array.real).astype(actual[0]._array.dtype))
 
     assert_close(actual, expected)
@@ -134,18 +132,18 @@ def test_second_order_agrees_with_jax(case):
 def test_second_order_agrees_with_finite_differences(case):
     sample, step = Sample.of(case), 1e-6
     _, second = second_gradients(case, tensors(case.inputs), sample)
-    places = np.flatnonzero(case.wanted)
+    positions = np.flatnonzero(case.differentiable)
 
-    for place, gradient, direction in zip(places, second[len(sample.g) :], sample.t, strict=True):
-        moved = [_moved(case.inputs, place, h * direction) for h in (step, -step)]
-        ahead, behind = (pull(case, sample.g, run(case, inputs), inputs) for inputs in moved)
-        slope = _product(sample.w, [a - b for a, b in zip(ahead, behind, strict=True)])
+    for i, gradient, direction in zip(positions, second[len(sample.g) :], sample.t, strict=True):
+        shifted = [_shift(case.inputs, i, h * direction) for h in (step, -step)]
+        plus, minus = (pull_back(case, sample.g, run(case, inputs), inputs) for inputs in shifted)
+        difference = _product(sample.w, [a - b for a, b in zip(plus, minus, strict=True)])
         product = 0.0 if gradient is None else _product([gradient._array], [direction])
-        np.testing.assert_allclose(slope / (2 * step), product, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(difference / (2 * step), product, rtol=1e-6, atol=1e-7)
 
 
 def _product(xs, ys):
-    """The inner product over real and imaginary parts."""
+    """Returns the inner product over real and imaginary parts."""
     return sum(np.sum(np.real(np.conj(x) * y)) for x, y in zip(xs, ys, strict=True))
 
 
@@ -153,10 +151,10 @@ def _product(xs, ys):
 def test_gradients_are_the_same_on_arrays_and_on_tensors(case):
     sample = Sample.of(case)
     raw = gradients(case, tensors(case.inputs), tensors(sample.g))
-    boxed, _ = second_gradients(case, tensors(case.inputs), sample)
+    on_tensors, _ = second_gradients(case, tensors(case.inputs), sample)
 
-    assert_same(raw, [x._array for x in boxed])
-    assert_same(raw, pull(case, sample.g, run(case), case.inputs))
+    assert_same(raw, [x._array for x in on_tensors])
+    assert_same(raw, pull_back(case, sample.g, run(case), case.inputs))
 
 
 @every_case_with_jax_rule
@@ -170,15 +168,15 @@ def test_forward_mode_agrees_with_jax(case):
 
 
 @every_differentiable_case
-def test_forward_mode_adds_up_what_single_inputs_contribute(case):
+def test_forward_mode_sums_the_contributions_of_single_inputs(case):
     xs, t = tensors(case.inputs), tensors(Sample.of(case).t)
-    whole = tangents(case, xs, t)
-    alone = [
-        tangents(case, xs, [x if i == place else None for i, x in enumerate(t)])
-        for place in range(len(t))
+    totals = tangents(case, xs, t)
+    separate = [
+        tangents(case, xs, [x if i == position else None for i, x in enumerate(t)])
+        for position in range(len(t))
     ]
 
-    for total, *parts in zip(whole, *alone, strict=True):
+    for total, *parts in zip(totals, *separate, strict=True):
         parts = [part._array for part in parts if part is not None]
         if total is None:
             assert not parts
@@ -188,15 +186,15 @@ def test_forward_mode_adds_up_what_single_inputs_contribute(case):
 
 @every_differentiable_case
 def test_forward_mode_can_be_differentiated(case):
-    """The gradient of a tangent is that of the gradient's product with the same direction."""
+    """Compares the gradient of a JVP with the gradient of the corresponding VJP."""
     sample = Sample.of(case)
     xs, t, g = (tensors(arrays) for arrays in (case.inputs, sample.w, sample.g))
-    sources = wanted(case, xs)
+    sources = differentiable(case, xs)
     with GradientTape() as tape:
         tape.watch(sources)
         dy = tangents(case, xs, t)
-    moving = [(t, part) for t, part in zip(dy, g, strict=True) if t is not None]
-    actual = tape.gradient([t for t, _ in moving], sources, [part for _, part in moving])
+    connected = [(t, part) for t, part in zip(dy, g, strict=True) if t is not None]
+    actual = tape.gradient([t for t, _ in connected], sources, [part for _, part in connected])
     _, second = second_gradients(case, xs, sample)
 
     for a, e in zip(actual, second[len(g) :], strict=True):
@@ -205,18 +203,18 @@ def test_forward_mode_can_be_differentiated(case):
 
 
 @every_differentiable_case
-def test_vjp_manages_with_what_the_tape_keeps(case):
+def test_vjp_reads_only_values_that_the_tape_saves(case):
     y, g = run(case), Sample.of(case).g
 
-    actual = pull(case, g, y, case.inputs, kept=True)
+    actual = pull_back(case, g, y, case.inputs, saved_only=True)
 
-    assert_same(actual, pull(case, g, y, case.inputs))
+    assert_same(actual, pull_back(case, g, y, case.inputs))
 
 
 @every_case
-def test_no_gradient_means_none(case):
+def test_inputs_without_a_gradient_give_none(case):
     xs = tensors(case.inputs)
-    sources = [x for x, w in zip(xs, case.wanted, strict=True) if not w]
+    sources = [x for x, w in zip(xs, case.differentiable, strict=True) if not w]
     inexact = [x for x in sources if x._array.dtype in dtypes.INEXACT]
     with GradientTape() as tape:
         tape.watch(inexact)
@@ -226,27 +224,27 @@ def test_no_gradient_means_none(case):
 
 
 @every_case
-def test_inputs_are_left_as_they_were(case):
+def test_inputs_are_not_modified(case):
     inputs = tuple(x.copy() for x in case.inputs)
     y = run(case, inputs)
     before = [np.copy(part) for part in y]
     g = Sample.of(case).g
-    if any(case.wanted):
-        pull(case, tuple(part.copy() for part in g), y, inputs)
+    if any(case.differentiable):
+        pull_back(case, tuple(part.copy() for part in g), y, inputs)
 
     for a, e in zip((*inputs, *y), (*case.inputs, *before), strict=True):
         np.testing.assert_array_equal(a, e)
 
 
-JOINT = [case for case in DIFFERENTIABLE if case.primitive.joint and sum(case.wanted) > 1]
+JOINT = [case for case in DIFFERENTIABLE if case.primitive.joint and sum(case.differentiable) > 1]
 
 
 @pytest.mark.parametrize("case", JOINT, ids=str)
-def test_joint_rules_are_silent_about_inputs_that_are_not_needed(case):
+def test_joint_rules_return_none_for_inputs_that_are_not_needed(case):
     y, g = run(case), Sample.of(case).g
     several = case.primitive.outputs
-    for place in range(len(case.inputs)):
-        needed = tuple(i == place and w for i, w in enumerate(case.wanted))
+    for position in range(len(case.inputs)):
+        needed = tuple(i == position and w for i, w in enumerate(case.differentiable))
         values = (g, y, *case.inputs) if several else (g[0], y[0], *case.inputs)
         found = quiet(case.primitive.joint)(needed, *values, **case.attrs)
 
@@ -256,22 +254,22 @@ def test_joint_rules_are_silent_about_inputs_that_are_not_needed(case):
 LAYOUTS = {
     "transposed": lambda x: x.T.copy().T,
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
-    "backwards": lambda x: x[..., ::-1].copy()[..., ::-1],
+    "reversed": lambda x: x[..., ::-1].copy()[..., ::-1],
 }
 
 
 @every_case
-def test_layout_in_memory_does_not_matter(case):
+def test_memory_layout_does_not_matter(case):
     g = Sample.of(case).g
-    for lay_out in LAYOUTS.values():
-        inputs, laid_out = (
-            tuple(lay_out(x) if x.ndim else x for x in xs) for xs in (case.inputs, g)
+    for with_layout in LAYOUTS.values():
+        inputs, cotangents = (
+            tuple(with_layout(x) if x.ndim else x for x in xs) for xs in (case.inputs, g)
         )
         y = run(case, inputs)
         assert_close(y, run(case))
-        if any(case.wanted):
-            actual = pull(case, laid_out, y, inputs)
-            assert_close(actual, pull(case, g, y, case.inputs))
+        if any(case.differentiable):
+            actual = pull_back(case, cotangents, y, inputs)
+            assert_close(actual, pull_back(case, g, y, case.inputs))
 
 
 # Batch rules
@@ -297,7 +295,7 @@ def test_batch_rule_agrees_with_a_loop(case):
     on_tensors = run_all(*tensors(every))
     under_xla = []
     if not case.uncompiled and (case.primitive.partials is None or case.primitive.name == "select"):
-        # All elementwise primitives share one rule.
+        # All elementwise primitives share one batch rule.
         under_xla.append(jax.jit(run_all)(*map(jnp.asarray, every)))
 
     for results in (on_numpy, on_tensors, *under_xla):
@@ -310,7 +308,7 @@ def _combinations(case):
 
 
 def _batch_of(x):
-    """Variations on x within the domain of the primitive, one behind the other."""
+    """Stacks variations of x within the domain of the primitive."""
     if x.dtype.kind in "fc":
         return np.stack([x * (1 - 0.02 * k) for k in range(BATCH)])
     return np.stack([np.roll(x, k) for k in range(BATCH)])
@@ -345,7 +343,7 @@ def _convert(x, dtype):
 
 
 def _in_dtypes(case: Case, kinds: tuple = ALL_DTYPES):
-    """The inputs of a case in each dtype that makes sense."""
+    """Yields the inputs of a case in each applicable dtype."""
     with_inf = any(np.isinf(x).any() for x in case.inputs)
     for dtype in case.accepted:
         if dtype in kinds and not (dtype.kind == "c" and with_inf):
@@ -375,7 +373,7 @@ def test_gradients_have_the_dtype_and_shape_of_their_inputs(case):
         first, second = second_gradients(case, tensors(inputs), sample)
         raw = gradients(case, tensors(inputs), tensors(sample.g))
 
-        sources = wanted(case, inputs)
+        sources = differentiable(case, inputs)
         expected = (*sources, *sources, *sample.g, *sources)
         for g, x in zip((*raw, *first, *second), expected, strict=True):
             if g is not None:
@@ -384,7 +382,7 @@ def test_gradients_have_the_dtype_and_shape_of_their_inputs(case):
 
 @every_castable_case
 def test_low_precision_is_close_to_high_precision(case):
-    """In half precision too, values are right to a few units in the last place."""
+    """Checks values to a few units in the last place, also in half precision."""
     for dtype, inputs in _in_dtypes(case, FLOATS + COMPLEXES):
         wide = np.dtype("complex128" if dtype.kind == "c" else "float64")
         exact = tuple(x.astype(wide) if x.dtype == dtype else x for x in inputs)
@@ -394,24 +392,24 @@ def test_low_precision_is_close_to_high_precision(case):
             np.testing.assert_allclose(a, e, rtol=bound, atol=bound * scale, err_msg=str(dtype))
 
 
-# Large arrays: by blocks, over threads
+# Large arrays: in blocks, with threads
 
 ELEMENTWISE = {
     case.primitive.name: case
     for case in reversed(CASES)
-    if case.primitive.partials is not None and any(case.wanted) and case.differences
+    if case.primitive.partials is not None and any(case.differentiable) and case.differences
 }
 
 
 @pytest.mark.parametrize("case", ELEMENTWISE.values(), ids=ELEMENTWISE)
-def test_large_arrays_are_computed_as_small_ones(case):
+def test_large_arrays_agree_with_small_ones(case):
     times = 70_000
     inputs = tuple(np.tile(x.reshape(-1)[:2], times) for x in case.inputs)
     small = tuple(x[:2] for x in inputs)
     y, y_small = (as_tuple(quiet(case.primitive)(*xs, **case.attrs)) for xs in (inputs, small))
     g = random_like(case, y_small, 4)
 
-    actual = pull(case, tuple(np.tile(part, times) for part in g), y, inputs)
+    actual = pull_back(case, tuple(np.tile(part, times) for part in g), y, inputs)
 
     assert_same([x[-2:] for x in y], y_small)
-    assert_same([x[-2:] for x in actual], pull(case, g, y_small, small))
+    assert_same([x[-2:] for x in actual], pull_back(case, g, y_small, small))

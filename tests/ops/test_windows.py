@@ -1,4 +1,4 @@
-"""Convolution and pooling on NumPy, over windows drawn at random, against plain loops."""
+"""Convolution and pooling on NumPy with random windows, compared with plain loops."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def random_windows(rng, ndim):
 
 
 def share_images(monkeypatch):
-    """Makes threads share the images of the smallest convolutions."""
+    """Makes threads share the images of small convolutions."""
     for name in ("_SHARED", "_SHARE", "_ROWS"):
         monkeypatch.setattr(f"retrograde.ops._numpy_convolution.{name}", 1)
 
@@ -48,7 +48,7 @@ def test_convolutions_over_any_windows_agree_with_loops(seed, monkeypatch):
     for primitive, plain, inputs, more in [
         (convolution.convolve, plain_convolution.convolve, (x, w), {}),
         (convolution.convolve_transposed, plain_convolution.transposed, (g, w), {"space": space}),
-        (convolution.convolve_filter, plain_convolution.by_filter, (x, g), {}),
+        (convolution.convolve_filter, plain_convolution.filter_gradient, (x, g), {}),
     ]:
         actual = primitive.kernel(np, *inputs, **attrs, **more)
         np.testing.assert_allclose(actual, plain(*inputs, **attrs, **more), atol=1e-11)
@@ -61,9 +61,8 @@ def test_convolutions_do_not_depend_on_the_number_of_threads(monkeypatch, size):
     x, g = (rng.standard_normal((24, 28, 28, n)).astype(np.float32) for n in (64, 48))
     w = rng.standard_normal((size, size, 64, 48)).astype(np.float32)
     attrs = {"windows": windows, "groups": 1}
-    assert _numpy_convolution._Lines(x, windows, whole=False).parts(48)[
-        1
-    ]  # threads share the images
+    _, is_shared = _numpy_convolution._Lines(x, windows, whole=False).parts(48)
+    assert is_shared
 
     found = []
     for count in (1, 2, 3):
@@ -82,7 +81,7 @@ def test_convolutions_do_not_depend_on_the_number_of_threads(monkeypatch, size):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_pools_over_any_windows_agree_with_loops_at_ties_too(seed):
+def test_pools_over_any_windows_agree_with_loops_also_at_ties(seed):
     rng = np.random.default_rng([2, seed])
     (ndim,) = draw(rng, 1, 4, 1)
     drawn, space = random_windows(rng, ndim), draw(rng, 4, 8, ndim)

@@ -1,4 +1,4 @@
-"""What Python and NumPy values become: dtypes, shapes, copies, and what is refused."""
+"""Conversion of Python and NumPy values: dtypes, shapes, copies and errors."""
 
 import array
 import collections
@@ -32,13 +32,13 @@ class Level(enum.IntEnum):
 
 
 class Pair:
-    """An object that knows how to become an array."""
+    """An object with `__array__`."""
 
     def __array__(self, dtype=None, copy=None):
         return np.array([1.0, 2.0], dtype)
 
 
-# The dtype and the values of a constant, by TensorFlow 2.21
+# The dtype and the values of constants in TensorFlow 2.21
 
 CONSTANTS = [
     (1, tf.int32, 1),
@@ -89,7 +89,7 @@ CONSTANTS = [
     (np.array([b"a", b"bc"]), tf.string, [b"a", b"bc"]),
     (np.array(["a", "bc"], object), tf.string, [b"a", b"bc"]),
     (Pair(), tf.float64, [1.0, 2.0]),
-    # but inside lists they are read as Python's: only the first float has a say.
+    # but in lists they are treated like Python numbers: only the first float determines a dtype.
     ([np.int64(1), 2], tf.int32, [1, 2]),
     ([np.uint8(200)], tf.int32, [200]),
     ([np.int64(2**40)], tf.int64, [2**40]),
@@ -157,22 +157,22 @@ WITH_DTYPE = [
 
 
 @pytest.mark.parametrize(("value", "dtype", "expected"), WITH_DTYPE, ids=brief)
-def test_constants_of_a_given_dtype(value, dtype, expected):
+def test_constants_with_a_dtype(value, dtype, expected):
     x = tf.convert_to_tensor(value, dtype)
 
     assert x.dtype is dtype
     assert x.numpy().tolist() == expected if x.ndim else x.numpy() == expected
 
 
-def test_a_dtype_may_be_named_in_many_ways():
+def test_ways_to_specify_a_dtype():
     for dtype in (tf.float64, "float64", np.float64, np.dtype("float64")):
         assert tf.constant(1, dtype).dtype is tf.float64
     assert tf.constant(1, float).dtype is tf.float32
 
 
-# What is refused
+# Errors
 
-REFUSED = [
+INVALID = [
     (2**63, None, ValueError, "out of range for int64"),
     ([2**63], None, ValueError, "out of range for int64"),
     (2**64, tf.uint64, ValueError, "out of range for uint64"),
@@ -218,14 +218,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype", "error", "message"), REFUSED, ids=[brief(row[0]) for row in REFUSED]
+    ("value", "dtype", "error", "message"), INVALID, ids=[brief(row[0]) for row in INVALID]
 )
 def test_values_that_cannot_be_converted(value, dtype, error, message):
     with pytest.raises(error, match=message):
         tf.convert_to_tensor(value, dtype)
 
 
-def test_an_unknown_dtype_is_refused():
+def test_an_unknown_dtype_raises():
     with pytest.raises(TypeError, match="Cannot convert 'foo' to a dtype"):
         tf.constant(1, "foo")
 
@@ -233,7 +233,7 @@ def test_an_unknown_dtype_is_refused():
 # Copies
 
 
-def test_later_writes_to_a_numpy_array_do_not_show():
+def test_later_writes_to_a_numpy_array_do_not_change_tensors():
     source = np.array([1.0, 2.0], np.float32)
     tensors = [tf.constant(source), tf.convert_to_tensor(source), tf.Variable(source)]
     tensors += [tf.constant([source, source])[0], tf.constant(1.0) * source]
@@ -264,7 +264,7 @@ def test_a_tensor_converts_to_itself_and_is_never_cast():
         tf.convert_to_tensor(tf.Variable(1.0), tf.float64)
 
 
-def test_a_variable_converts_to_a_tensor_of_its_own():
+def test_a_converted_variable_does_not_change_with_the_variable():
     v = tf.Variable([1.0])
 
     x = tf.convert_to_tensor(v)
@@ -274,7 +274,7 @@ def test_a_variable_converts_to_a_tensor_of_its_own():
     assert x.numpy().tolist() == [1.0]
 
 
-def test_lists_of_tensors_are_stacked_and_tapes_follow():
+def test_lists_of_tensors_are_stacked_and_differentiable():
     x, v = tf.constant(2.0), tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -320,14 +320,14 @@ def test_shapes_convert_to_int32():
         (tf.constant(1.0), tf.float64, tf.float32),
     ],
 )
-def test_a_hint_is_taken_where_the_value_fits(value, hint, dtype):
+def test_a_hint_is_used_if_the_value_fits(value, hint, dtype):
     assert tf.convert_to_tensor(value, dtype_hint=hint).dtype is dtype
 
 
-# Objects that stand for a tensor or a variable
+# Objects that wrap a tensor or a variable
 
 
-class Stand:
+class Wrapper:
     def __init__(self, inner):
         self.inner = inner
 
@@ -335,22 +335,25 @@ class Stand:
         return self.inner
 
 
-def test_an_object_stands_for_what_it_holds():
+def test_a_wrapper_is_replaced_by_its_tensor_or_variable():
     x, v = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
 
-    assert tensor_or_variable(Stand(x)) is x
-    assert tensor_or_variable(Stand(v)) is v
-    assert tensor_or_variable(Stand(Stand(v))) is v
+    assert tensor_or_variable(Wrapper(x)) is x
+    assert tensor_or_variable(Wrapper(v)) is v
+    assert tensor_or_variable(Wrapper(Wrapper(v))) is v
     assert tensor_or_variable(3.0) is None
     assert tensor_or_variable(np.ones(2)) is None
-    assert (tf.constant([1.0, 1.0]) + Stand(x)).numpy().tolist() == [2.0, 3.0]
-    assert tf.reduce_sum(Stand(v)).numpy() == 7.0
-    assert tf.convert_to_tensor([Stand(x), Stand(v)]).numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert tf.Variable(Stand(x)).numpy().tolist() == [1.0, 2.0]
+    assert (tf.constant([1.0, 1.0]) + Wrapper(x)).numpy().tolist() == [2.0, 3.0]
+    assert tf.reduce_sum(Wrapper(v)).numpy() == 7.0
+    assert tf.convert_to_tensor([Wrapper(x), Wrapper(v)]).numpy().tolist() == [
+        [1.0, 2.0],
+        [3.0, 4.0],
+    ]
+    assert tf.Variable(Wrapper(x)).numpy().tolist() == [1.0, 2.0]
 
 
-def test_an_object_stands_for_its_variable_on_tapes():
-    v = Stand(tf.Variable(3.0))
+def test_a_wrapper_of_a_variable_on_tapes():
+    v = Wrapper(tf.Variable(3.0))
 
     with tf.GradientTape() as tape:
         y = tf.square(v) * v
@@ -359,8 +362,8 @@ def test_an_object_stands_for_its_variable_on_tapes():
     assert tape.watched_variables() == (v.inner,)
 
 
-def test_an_object_stands_for_its_tensor_on_tapes():
-    x = Stand(tf.constant(3.0))
+def test_a_wrapper_of_a_tensor_on_tapes():
+    x = Wrapper(tf.constant(3.0))
 
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -369,7 +372,7 @@ def test_an_object_stands_for_its_tensor_on_tapes():
     assert float(tape.gradient(y, x)) == 6.0
 
 
-# In general
+# Property tests
 
 numbers = st.one_of(
     st.floats(width=32, allow_nan=False), st.integers(-(2**31), 2**31 - 1), st.booleans()
@@ -386,7 +389,7 @@ def nested_lists(draw):
 
 @settings(deadline=None)
 @given(nested_lists())
-def test_nested_lists_become_what_numpy_makes_of_them(value):
+def test_nested_lists_agree_with_numpy(value):
     flat = np.array(value, object).ravel().tolist()
     if type(flat[0]) is bool and not all(type(v) is bool for v in flat):
         with pytest.raises(ValueError, match="mixed types"):

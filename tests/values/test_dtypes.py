@@ -1,4 +1,4 @@
-"""dtypes: names, properties, limits, and the many ways to name one."""
+"""Dtypes: names, properties, limits and aliases."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ import pytest
 import retrograde as tf
 from retrograde.values import dtypes
 
-# name, NumPy's type, number in TensorFlow's files, bytes
+# name, NumPy type, enum value in TensorFlow, bytes
 TABLE = [
     ("float16", np.float16, 19, 2),
     ("bfloat16", ml_dtypes.bfloat16, 14, 2),
@@ -63,7 +63,7 @@ def test_properties(name, numpy_type, number, size):
 
 
 @every_dtype
-def test_ways_to_name_a_dtype(name, numpy_type, number, size):  # noqa: ARG001
+def test_ways_to_specify_a_dtype(name, numpy_type, number, size):  # noqa: ARG001
     dtype = getattr(tf, name)
 
     for alias in (name, numpy_type, np.dtype(numpy_type), dtype):
@@ -85,7 +85,7 @@ def test_text_hash_and_copies(name, numpy_type, number, size):  # noqa: ARG001
     assert copy.deepcopy(dtype) is dtype
 
 
-def test_numpy_takes_a_dtype_where_it_takes_its_own():
+def test_dtypes_work_with_numpy():
     assert np.dtype("float32") == tf.float32
     assert np.zeros(2, tf.float32.as_numpy_dtype).dtype == np.float32
 
@@ -116,7 +116,7 @@ def test_alternative_names():
 @pytest.mark.parametrize(
     "wrong", ["foo", "complex64,,", None, [1], np.dtype("datetime64"), 3.5, np.longdouble]
 )
-def test_what_names_no_dtype(wrong):
+def test_values_that_are_not_dtypes(wrong):
     with pytest.raises(TypeError, match=r"Cannot convert .* to a dtype"):
         tf.as_dtype(wrong)
     assert tf.float32 != wrong
@@ -144,7 +144,7 @@ def test_limits_of_integers(name):
 
 
 @pytest.mark.parametrize("name", sorted(FLOATS))
-def test_limits_of_floats_have_their_dtype(name):
+def test_limits_of_floats_have_the_same_dtype(name):
     dtype = getattr(tf, name)
     info = ml_dtypes.finfo(dtype.as_numpy_dtype)
 
@@ -154,12 +154,12 @@ def test_limits_of_floats_have_their_dtype(name):
 
 
 @pytest.mark.parametrize("dtype", [tf.bool, tf.string, tf.complex64], ids=str)
-def test_what_has_no_limits(dtype):
+def test_dtypes_without_limits(dtype):
     with pytest.raises(TypeError, match=f"{dtype.name} has no max value"):
         _ = dtype.max
 
 
-# Names only
+# Dtypes that no tensor can have
 
 NAMES_ONLY = [
     ("qint8", 11, 1, np.int8),
@@ -196,7 +196,7 @@ def test_dtypes_without_tensors_have_names_and_properties(name, number, size, le
 
 
 @every_name
-def test_dtypes_without_tensors_refuse_to_compute(name, number, size, level):  # noqa: ARG001
+def test_dtypes_without_tensors_raise_on_use(name, number, size, level):  # noqa: ARG001
     message = f"{name}: there are no tensors of this dtype, only its name."
     if level is not None:
         message += f" Use {np.dtype(level).name} for the numbers in it."
@@ -211,7 +211,7 @@ def test_dtypes_without_tensors_refuse_to_compute(name, number, size, level):  #
         assert str(caught.value) == message
 
 
-def test_numpy_knows_quantized_numbers_as_integers_with_a_name():
+def test_quantized_dtypes_are_structured_numpy_dtypes():
     assert tf.qint8.as_numpy_dtype == np.dtype([("qint8", np.int8)])
     with pytest.raises(TypeError, match="resource: there are no tensors"):
         tf.resource.as_numpy_dtype  # noqa: B018

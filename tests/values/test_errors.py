@@ -1,4 +1,4 @@
-"""TensorFlow's exception names: their codes, their constructor, their pickles."""
+"""TensorFlow's exception classes: error codes, constructor, pickling."""
 
 import pickle
 
@@ -28,7 +28,7 @@ CODES = {
 
 
 @pytest.mark.parametrize("name", CODES)
-def test_errors_are_made_as_in_tensorflow(name):
+def test_the_constructor_is_that_of_tensorflow(name):
     error = getattr(errors, name)(None, None, "what happened")
 
     assert isinstance(error, errors.OpError)
@@ -47,11 +47,11 @@ def test_errors_survive_pickling(name):
     assert error.message == "what happened"
 
 
-def test_the_error_code_may_be_given():
+def test_the_error_code_can_be_passed():
     assert errors.OpError(None, None, "m", 7).error_code == 7
 
 
-def test_operations_raise_them():
+def test_operations_raise_these_errors():
     with pytest.raises(errors.InvalidArgumentError) as raised:
         tf.constant([1.0]) + tf.constant([1])
 
@@ -59,7 +59,7 @@ def test_operations_raise_them():
     assert tf.errors.InvalidArgumentError is errors.InvalidArgumentError
 
 
-def test_an_error_keeps_no_trace_of_the_failed_kernel():
+def test_an_error_does_not_chain_the_error_of_the_kernel():
     with pytest.raises(errors.InvalidArgumentError) as raised:
         tf.constant([1.0, 2.0]) + tf.constant([1.0, 2.0, 3.0])
 
@@ -67,7 +67,7 @@ def test_an_error_keeps_no_trace_of_the_failed_kernel():
     assert raised.value.__suppress_context__
 
 
-def test_a_message_alone_makes_an_error():
+def test_an_error_can_be_created_from_a_message_alone():
     error = errors.InvalidArgumentError("what happened")
 
     assert str(error) == error.message == "what happened"

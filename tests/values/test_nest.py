@@ -1,4 +1,4 @@
-"""Nested structures: their leaves, and the same structure around others."""
+"""Flattening and packing nested structures."""
 
 import collections
 
@@ -30,7 +30,7 @@ STRUCTURES = [
 
 
 @pytest.mark.parametrize(("structure", "leaves"), STRUCTURES, ids=repr)
-def test_packing_the_leaves_gives_the_structure(structure, leaves):
+def test_packing_the_leaves_restores_the_structure(structure, leaves):
     found, pack = flatten_with_pack(structure)
 
     assert leaves is None or found == leaves
@@ -57,7 +57,7 @@ def test_the_number_of_leaves_is_checked():
             pack([1, 2, 3])
 
 
-def test_structures_pass_through_gradients():
+def test_gradients_have_the_structure_of_the_sources():
     v, w = tf.Variable(2.0), tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -70,7 +70,7 @@ def test_structures_pass_through_gradients():
     assert [float(g) for g in gradients["list"]] == [4.0]
 
 
-def test_a_range_that_is_too_long_is_not_a_structure():
+def test_a_range_that_is_too_long_raises():
     message = r"A structure has 1000000000 elements: range\(0, 1000000000\). Expected at most"
     with pytest.raises(tf.errors.ResourceExhaustedError, match=message):
         tf.nest.flatten(range(10**9))

@@ -1,4 +1,4 @@
-"""Functions that need SciPy, in a process that has none."""
+"""Functions that need SciPy, in a process without SciPy."""
 
 import subprocess
 import sys
@@ -42,13 +42,13 @@ for name, call in calls.items():
     except ModuleNotFoundError as error:
         expected = f"{name} needs SciPy, which is not installed. Install it with: pip install scipy"
         if str(error) != expected or error.name != "scipy":
-            print(name, "said", error)
+            print(name, "raised", error)
     else:
-        print(name, "needs no SciPy")
+        print(name, "does not need SciPy")
 """
 
 
-def test_every_function_says_what_to_install():
+def test_every_function_says_how_to_install_scipy():
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=120
     )
@@ -57,7 +57,7 @@ def test_every_function_says_what_to_install():
     assert result.stdout == ""
 
 
-def test_other_errors_of_imports_are_left_alone():
+def test_other_import_errors_are_not_changed():
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'scipy.nowhere'"):
         import_scipy("nowhere", "nowhere")
     assert import_scipy("special", "erf").erf(0.0) == 0.0

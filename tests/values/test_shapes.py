@@ -1,4 +1,4 @@
-"""TensorShape, and the arithmetic of shapes and axes."""
+"""TensorShape, axis normalization and broadcasting."""
 
 import copy
 import math
@@ -32,7 +32,7 @@ Shape = tf.TensorShape
         ([np.int64(1), tf.constant(2)], "(1, 2)"),
     ],
 )
-def test_what_a_shape_is_made_of(value, text):
+def test_values_that_are_shapes(value, text):
     assert str(Shape(value)) == text
 
 
@@ -64,7 +64,7 @@ def test_a_shape_is_like_a_tuple():
         shape[3]
 
 
-def test_a_full_shape_serves_numpy():
+def test_a_fully_defined_shape_works_with_numpy():
     assert np.zeros(Shape([2, 3])).shape == (2, 3)
     assert np.zeros(6).reshape(Shape([2, 3])).shape == (2, 3)
     assert math.prod(Shape([2, 3])) == 6
@@ -84,13 +84,13 @@ def test_a_shape_of_unknown_rank():
             f(shape)
 
 
-def test_truth_is_whether_the_rank_is_known():
+def test_bool_is_whether_the_rank_is_known():
     assert Shape([])
     assert Shape([0])
     assert not Shape(None)
 
 
-def test_equality_with_what_converts():
+def test_equality_with_convertible_values():
     shape = Shape([1, 2])
 
     assert shape == [1, 2]
@@ -114,7 +114,7 @@ def test_hash_and_copies():
     assert copy.deepcopy(shape) == copy.copy(shape) == shape
 
 
-def test_joining():
+def test_concatenation():
     one, two = Shape([1]), [2]
 
     assert one + two == Shape([1, 2])
@@ -164,7 +164,7 @@ def test_merging():
         Shape([2, None]).merge_with([3, 3])
 
 
-def test_what_two_shapes_agree_on():
+def test_most_specific_compatible_shape():
     shape = Shape([2, 3])
 
     assert shape.most_specific_compatible_shape([2, 4]) == Shape([2, None])
@@ -173,7 +173,7 @@ def test_what_two_shapes_agree_on():
     assert Shape(None).most_specific_compatible_shape(shape) == Shape(None)
 
 
-def test_checks_of_the_rank():
+def test_rank_checks():
     shape = Shape([2, 3])
 
     assert shape.with_rank(2) == shape.with_rank_at_least(2) == shape.with_rank_at_most(2) == shape
@@ -192,7 +192,7 @@ def test_checks_of_the_rank():
     shape.assert_has_rank(2)
 
 
-def test_full_definition():
+def test_is_fully_defined():
     assert Shape([2]).is_fully_defined()
     assert not Shape([None]).is_fully_defined()
     assert not Shape(None).is_fully_defined()
@@ -204,7 +204,7 @@ def test_full_definition():
 # Axes
 
 
-def test_axes_are_counted_from_the_front():
+def test_axis_normalization():
     assert normalize_axis(-1, 3, "f") == 2
     assert normalize_axis(np.int64(1), 3, "f") == 1
     assert normalize_axis(tf.constant(1), 3, "f") == 1
@@ -221,7 +221,7 @@ def test_axes_out_of_range(axis):
         normalize_axes(axis, 3, "f")
 
 
-def test_axes_named_twice():
+def test_repeated_axes():
     with pytest.raises(errors.InvalidArgumentError, match="named twice"):
         normalize_axes([1, -2], 3, "f")
 
@@ -231,7 +231,7 @@ def test_axes_named_twice():
 
 @settings(deadline=None)
 @given(hnp.mutually_broadcastable_shapes(num_shapes=3, min_side=0))
-def test_broadcast_is_numpys(shapes):
+def test_broadcast_agrees_with_numpy(shapes):
     assert broadcast(*shapes.input_shapes) == shapes.result_shape
 
 

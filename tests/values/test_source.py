@@ -1,4 +1,4 @@
-"""Generated source: literals and names that were checked, and nothing else."""
+"""Generated source consists only of checked literals and names."""
 
 import gc
 import weakref
@@ -9,10 +9,10 @@ import pytest
 from retrograde.values.source import SourceWriter, is_literal, is_name, literal, numbered
 
 LITERALS = [None, True, 3, -(10**30), "it's", (), (1,), (1, ("a", None))]
-OTHERS = [1.5, b"x", [1], {1: 2}, np.int64(3), np.True_, (1, [2]), slice(1), object()]
+NOT_LITERALS = [1.5, b"x", [1], {1: 2}, np.int64(3), np.True_, (1, [2]), slice(1), object()]
 
 
-class Sly(int):
+class EvilInt(int):
     def __repr__(self):
         return "__import__('os')"
 
@@ -23,7 +23,9 @@ def test_literals_evaluate_to_their_values(value):
     assert eval(literal(value), {"__builtins__": {}}) == value
 
 
-@pytest.mark.parametrize("value", [*OTHERS, Sly(1), (Sly(1),)], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [*NOT_LITERALS, EvilInt(1), (EvilInt(1),)], ids=lambda v: type(v).__name__
+)
 def test_other_values_are_not_literals(value):
     assert not is_literal(value)
     with pytest.raises(TypeError, match="as a literal"):
@@ -55,7 +57,7 @@ class TestWriter:
         assert f.__code__.co_filename == "<retrograde test>"
         assert "f" not in f.__globals__
 
-    def test_an_object_has_one_name_that_nothing_else_has(self):
+    def test_names_of_objects_are_unique(self):
         writer = SourceWriter(a=1)
         first, second = object(), object()
 
@@ -65,7 +67,7 @@ class TestWriter:
         assert writer.name(object(), "sin") == "sin_"  # np.sin is not hidden
         assert writer.namespace["object"] is third
 
-    def test_objects_that_the_source_does_not_name_are_freed(self):
+    def test_objects_that_the_source_does_not_use_are_freed(self):
         class Thing:
             pass
 

@@ -1,4 +1,4 @@
-"""Places in the user's program: the first frame that is neither ours nor another library's."""
+"""Source locations: the innermost frame of the user's program."""
 
 import functools
 
@@ -32,7 +32,7 @@ def test_a_place_is_found_through_operators():
     assert place_of_call(lambda x: x * 2.0).marked == "x * 2.0"
 
 
-def test_a_place_is_found_through_functions_of_ours_that_call_the_user():
+def test_a_place_is_found_through_library_functions_that_call_user_functions():
     assert place_of_call(lambda x: tf.map_fn(lambda e: tf.sin(e), x)).marked.startswith("tf.map_fn")
     assert place_of_call(lambda x: tf.vectorized_map(lambda e: tf.sin(e), x)).marked == "tf.sin(e)"
 
@@ -58,24 +58,24 @@ def test_library_frames_have_no_location():
 
 
 @pytest.mark.parametrize("filename", ["<retrograde replay>", "<frozen runpy>", np.__file__])
-def test_frames_of_libraries_are_known(filename):
+def test_library_files(filename):
     assert source_location._is_library(filename)
 
 
 @pytest.mark.parametrize(
     "filename", ["<stdin>", "<doctest page[3]>", "<ipython-input-1>", __file__]
 )
-def test_frames_of_users_are_known(filename):
+def test_user_files(filename):
     assert not source_location._is_library(filename)
 
 
-def test_lines_of_calls_with_several_outputs_go_by_the_first():
+def test_places_of_calls_with_several_outputs():
     place = place_of_call(lambda x: tf.unstack(x))
 
     assert place.marked == "tf.unstack(x)"
 
 
-def test_tapes_keep_no_lines_unless_told_to():
+def test_tapes_do_not_record_lines_by_default():
     x = tf.Variable(1.0)
     with tf.GradientTape() as tape:
         x * x
@@ -83,17 +83,17 @@ def test_tapes_keep_no_lines_unless_told_to():
     assert tape._places is None
 
 
-def test_the_switch_goes_for_tapes_made_inside_its_block():
+def test_record_lines_affects_tapes_created_in_its_block():
     with tf.debugging.record_lines():
-        inside, opposed = tf.GradientTape(), tf.GradientTape(lines=False)
+        inside, opted_out = tf.GradientTape(), tf.GradientTape(lines=False)
     outside = tf.GradientTape()
 
     assert inside._places is not None
-    assert opposed._places is None
+    assert opted_out._places is None
     assert outside._places is None
 
 
-def test_the_switch_stays_without_a_block():
+def test_record_lines_without_a_block():
     tf.debugging.record_lines()
     on = tf.GradientTape()
     tf.debugging.record_lines(False)
@@ -102,7 +102,7 @@ def test_the_switch_stays_without_a_block():
     assert tf.GradientTape()._places is None
 
 
-def test_lines_stay_after_the_walk_and_go_with_reset():
+def test_lines_are_kept_after_the_backward_pass_and_cleared_by_reset():
     x = tf.Variable(1.0)
     with tf.GradientTape(lines=True) as tape:
         y = x * x

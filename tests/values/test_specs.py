@@ -1,4 +1,4 @@
-"""TensorSpec: what a tensor must look like."""
+"""TensorSpec."""
 
 import pickle
 

@@ -116,7 +116,7 @@ class _Lines:
 
     @property
     def crossed(self):
-        """Whether windows cross the end of a line, so that their results are dropped."""
+        """Returns whether windows cross the end of a line, so that their results are dropped."""
         return self.inner != self.inner_padded
 
     def allocate_results(self, channels):

@@ -78,7 +78,7 @@ def use_group(group: Group) -> Iterator[None]:
 
 
 def in_spmd_program() -> bool:
-    """Whether this thread traces a program for all replicas at once."""
+    """Returns whether this thread traces a program for all replicas at once."""
     return _present.axis is not None
 
 

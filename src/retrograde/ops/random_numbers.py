@@ -144,7 +144,7 @@ random_integers = _random_primitive_with_parameters("random_integers", _random_i
 
 
 def _numpy_kernel(method):
-    """Creates a kernel that draws with a method of NumPy's generator; a host callback under XLA."""
+    """Creates a kernel that draws with a method of `numpy.random.Generator`, on the host."""
 
     def kernel(xp, seed, *parameters, shape, dtype):
         whole = (*seed.shape[:-1], *shape)

@@ -198,7 +198,7 @@ def replica() -> int:
 
 @contextlib.contextmanager
 def in_replica(number: int) -> Iterator[None]:
-    """A block in which random numbers differ from those of other replicas.
+    """Makes random numbers differ from those of other replicas, in a context.
 
     The first replica draws as a program without replicas does.
     """
@@ -225,7 +225,7 @@ def restore(saved: State) -> None:
 
 @contextlib.contextmanager
 def replaying(saved: State) -> Iterator[None]:
-    """A context in which this thread draws the numbers that follow `saved` again.
+    """Makes this thread draw the numbers that follow `saved` again, in a context.
 
     Afterwards it continues as if nothing had been drawn in the context.
     """

@@ -28,7 +28,7 @@ class Weights:
 
     @functools.cached_property
     def is_gather(self):
-        """Whether each output is one of the inputs."""
+        """Returns whether each output is one of the inputs."""
         return self.indices.shape[1] == 1 and bool((self.factors == 1).all())
 
     @functools.cached_property
@@ -41,7 +41,7 @@ class Weights:
 
     @functools.cached_property
     def is_dense(self):
-        """Whether every output depends on every input, and there are several inputs."""
+        """Returns whether every output depends on every input, and there are several inputs."""
         return self.size > 1 and self.indices.shape[1] >= self.size and bool(self.matrix.all())
 
     @functools.cached_property

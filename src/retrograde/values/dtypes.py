@@ -49,42 +49,42 @@ class DType:
 
     @property
     def is_floating(self) -> bool:
-        """Whether this is a real floating-point dtype, `bfloat16` and `float16` included."""
+        """Returns whether this is a real floating-point dtype, including `bfloat16`."""
         return self.numpy_dtype in FLOATING
 
     @property
     def is_complex(self) -> bool:
-        """Whether this is `complex64` or `complex128`."""
+        """Returns whether this is `complex64` or `complex128`."""
         return self.numpy_dtype.kind == "c"
 
     @property
     def is_integer(self) -> bool:
-        """Whether this is a signed or unsigned integer dtype."""
+        """Returns whether this is a signed or unsigned integer dtype."""
         return self.numpy_dtype.kind in "iu"
 
     @property
     def is_bool(self) -> bool:
-        """Whether this is `bool`."""
+        """Returns whether this is `bool`."""
         return self.numpy_dtype.kind == "b"
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether this is an unsigned integer dtype."""
+        """Returns whether this is an unsigned integer dtype."""
         return self.numpy_dtype.kind == "u"
 
     @property
     def is_numeric(self) -> bool:
-        """Whether arithmetic is defined: neither `bool` nor `string`."""
+        """Returns whether arithmetic is defined: neither `bool` nor `string`."""
         return self.numpy_dtype.kind not in "bO"
 
     @property
     def is_quantized(self) -> bool:
-        """Whether this is a quantized dtype, such as `qint8`."""
+        """Returns whether this is a quantized dtype, such as `qint8`."""
         return False
 
     @property
     def is_numpy_compatible(self) -> bool:
-        """Whether NumPy has arrays of this dtype: all but `resource` and `variant`."""
+        """Returns whether NumPy has arrays of this dtype: all but `resource` and `variant`."""
         return True
 
     @property
@@ -173,7 +173,7 @@ class _NameOnly(DType):
 
     @property
     def is_quantized(self) -> bool:
-        """Whether this is a quantized dtype, such as `qint8`."""
+        """Returns whether this is a quantized dtype, such as `qint8`."""
         return self._level is not None
 
     is_numeric = is_numpy_compatible = is_quantized

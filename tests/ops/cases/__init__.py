@@ -1,7 +1,7 @@
-"""The table: at least one sample call for each primitive, in a file for each family.
+"""The table of cases: at least one sample call for each primitive, in one file per family.
 
-No sample lies at a kink or a tie. The random numbers of each file are its own, so that a new case
-does not change those of other families.
+No sample is at a non-differentiable point or a tie. Each file has its own random numbers, so a new
+case does not change those of other families.
 """
 
 import importlib

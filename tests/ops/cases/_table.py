@@ -1,4 +1,4 @@
-"""What a case is, and how the families write theirs."""
+"""The class `Case`, and helpers to write cases."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ ALL_DTYPES = FLOATS + COMPLEXES + INTEGERS + BOOL
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """One sample call.
+    """One sample call of a primitive.
 
-    `reference` computes the same with plain NumPy. `dtypes` are those in which the call makes
-    sense, where the primitive itself accepts all. `real_cotangents` says that the rule is
-    TensorFlow's for a complex y that is real in truth. `differences` is false where finite
-    differences mean nothing, and `jax_rule` where JAX has another convention or no rule at all.
-    `uncompiled` says why XLA cannot compile the kernel, where it cannot. `hermitian` inputs are
-    matrices of which the kernel reads one triangle, while the gradient is shared by both.
+    `reference` computes the same with plain NumPy. `dtypes` are the dtypes to test, if not all that
+    the primitive accepts. `real_cotangents` says that y has a complex dtype but real values.
+    `differences` is false if finite differences do not apply, and `jax_rule` is false if JAX has
+    another convention or no rule. `uncompiled` says why XLA cannot compile the kernel. `hermitian`
+    inputs are matrices of which the kernel reads one triangle, while both share the gradient.
     """
 
     primitive: Primitive
@@ -56,13 +55,13 @@ class Case:
 
     @property
     def accepted(self) -> list[np.dtype]:
-        """The dtypes to try this case in."""
+        """The dtypes to test this case with."""
         accepts = self.primitive.accepts
         return [d for d in self.dtypes or ALL_DTYPES if accepts is None or d in accepts]
 
     @functools.cached_property
-    def wanted(self) -> tuple[bool, ...]:
-        """Which inputs a gradient flows to."""
+    def differentiable(self) -> tuple[bool, ...]:
+        """Returns whether a gradient flows to each input."""
         inexact = [x.dtype in dtypes.INEXACT for x in self.inputs]
         if self.primitive.joint is not None:
             return tuple(inexact)
@@ -76,44 +75,44 @@ _rng = np.random.default_rng(7)
 
 
 def start_family(name: str) -> None:
-    """From here on the random numbers are those of the family `name`."""
+    """Seeds the random numbers for the family `name`."""
     _rng.bit_generator.state = np.random.default_rng(list(name.encode())).bit_generator.state
 
 
 def case(name: str, inputs: Any, label: str, reference: Callable | None = None, **options: Any):
-    """Adds a case; `attrs` among the options are those of the primitive."""
+    """Adds a case. The option `attrs` has the attributes of the primitive."""
     inputs = tuple(map(np.asarray, inputs if isinstance(inputs, list) else [inputs]))
     attrs = options.pop("attrs", {})
     CASES.append(Case(PRIMITIVES[name], inputs, attrs, reference, f"{name}-{label}", **options))
 
 
 def between(low: float, high: float, *shape: int) -> np.ndarray:
-    """Random numbers from `low` to `high`."""
+    """Returns random numbers from `low` to `high`."""
     return _rng.uniform(low, high, shape)
 
 
 def off_zero(*shape: int) -> np.ndarray:
-    """Random numbers of either sign, none near 0."""
+    """Returns random numbers of both signs, none close to 0."""
     return between(0.2, 1.5, *shape) * _rng.choice([-1.0, 1.0], shape)
 
 
 def complexes(*shape: int) -> np.ndarray:
-    """Random complex numbers, none near a branch cut of the elementary functions."""
+    """Returns random complex numbers, none close to a branch cut of elementary functions."""
     return between(0.2, 0.8, *shape) + 1j * between(0.2, 0.8, *shape)
 
 
 def integers(low: int, high: int, *shape: int, dtype: str = "int32") -> np.ndarray:
-    """Random integers."""
+    """Returns random integers."""
     return _rng.integers(low, high, shape).astype(dtype)
 
 
 def booleans(*shape: int) -> np.ndarray:
-    """Random truth values."""
+    """Returns random booleans."""
     return _rng.random(shape) < 0.5
 
 
 def unary(name: str, reference: Callable, low: float, high: float, **options: Any) -> None:
-    """One input: a matrix, a scalar, nothing, and complex numbers where they are accepted."""
+    """Adds cases with one input: a matrix, a scalar, an empty array, and complex if accepted."""
     case(name, between(low, high, 2, 3), "matrix", reference, **options)
     case(name, between(low, high), "scalar", reference, **options)
     case(name, between(low, high, 0, 3), "empty", reference, **options)
@@ -131,12 +130,12 @@ SHAPES = {
     "scalar_left": ((), (2, 2)),
     "scalar_right": ((2, 2), ()),
     "empty": ((0, 2), (2,)),
-    "stretched_to_nothing": ((1, 2), (0, 1)),
+    "broadcast_to_empty": ((1, 2), (0, 1)),
 }
 
 
 def binary(name: str, reference: Callable, first: Callable, second: Callable, **options) -> None:
-    """Two inputs, broadcast against each other. That is the same for all: only two try each way."""
+    """Adds cases with two inputs that broadcast. Only two primitives test all broadcasts."""
     few = ("same", "both", "scalars", "empty")
     for label in SHAPES if name in ("subtract", "multiply") else few:
         a, b = SHAPES[label]
@@ -147,5 +146,5 @@ def binary(name: str, reference: Callable, first: Callable, second: Callable, **
 
 
 def from_to(low: float, high: float) -> Callable:
-    """A sampler of numbers from `low` to `high`."""
+    """Returns a sampler of numbers from `low` to `high`."""
     return functools.partial(between, low, high)

@@ -1,4 +1,4 @@
-"""Changing the dtype."""
+"""Casts."""
 
 from __future__ import annotations
 

@@ -36,5 +36,5 @@ for flags in itertools.product((False, True), repeat=2):
     matmul((3, 2) if flags[0] else (2, 3), (1, 3) if flags[1] else (3, 1), f"{name}_column", flags)
 matmul((2, 0), (0, 1), "no_column")
 matmul((0, 3), (3, 2), "no_rows")
-matmul((2, 0), (0, 3), "nothing_to_sum")
+matmul((2, 0), (0, 3), "empty_sum")
 matmul((0, 2, 2), (2, 2), "no_batches")

@@ -12,7 +12,7 @@ DTYPES = (*FLOATS, np.dtype("int32"))
 
 
 def _terms(space, windows, groups, channels, results):
-    """Each meeting of a position and a tap in a group, and what it reads and writes there."""
+    """Yields, for each position, tap and group, the indices into the output, filter and input."""
     c, m = channels // groups, results // groups
     for position, tap, cell in pairs(space, windows):
         for group in range(groups):
@@ -35,14 +35,14 @@ def transposed(g, w, *, windows, groups, space):
     return y
 
 
-def by_filter(x, g, *, windows, groups):
+def filter_gradient(x, g, *, windows, groups):
     y = np.zeros((*windows.size, x.shape[-1] // groups, g.shape[-1]), x.dtype)
     for at_g, at_y, at_x in _terms(x.shape[1:-1], windows, groups, x.shape[-1], g.shape[-1]):
         y[at_y] += x[at_x].T @ g[at_g]
     return y
 
 
-# The shape of x, the channels of a group and the results, the windows, the groups.
+# The shape of x, the channels per group, the results, the windows, the groups.
 SAME = ((1, 1), (1, 1))
 CALLS = {
     "same": ((2, 4, 5, 2), 2, 3, Windows((3, 3), (1, 1), SAME, (1, 1)), 1),
@@ -59,4 +59,4 @@ for label, (shape, channels, results, windows, groups) in CALLS.items():
     case("convolve", [x, w], label, convolve, attrs=attrs, dtypes=DTYPES)
     case("convolve_transposed", [g, w], label, transposed,
          attrs=attrs | {"space": shape[1:-1]}, dtypes=DTYPES)  # fmt: skip
-    case("convolve_filter", [x, g], label, by_filter, attrs=attrs, dtypes=DTYPES)
+    case("convolve_filter", [x, g], label, filter_gradient, attrs=attrs, dtypes=DTYPES)

@@ -47,7 +47,7 @@ unary("conjugate", np.conj, -1, 1)
 unary("square", lambda x: x * x, -1, 1)
 unary("reciprocal", lambda x: x**-1, 0.5, 2)
 for sample in (off_zero(2, 3), off_zero(), off_zero(0, 2), complexes(2, 2)):
-    # JAX has no gradient for complex numbers here; TensorFlow has.
+    # JAX has no gradient of the complex sign; TensorFlow has.
     case("sign", sample, f"{sample.dtype}-{sample.shape}", lambda x: x / abs(x),
          jax_rule=sample.dtype.kind == "f")  # fmt: skip
 unary("exp", lambda x: math.e**x, -2, 2)
@@ -60,7 +60,7 @@ unary("exp2", lambda x: 2**x, -2, 2)
 unary("log2", lambda x: np.log(x) / np.log(2), 0.2, 3)
 unary("log10", lambda x: np.log(x) / np.log(10), 0.2, 3)
 unary("cube_root", lambda x: np.sign(x) * abs(x) ** (1 / 3), 0.2, 3)
-case("cube_root", off_zero(2, 3), "either_sign", lambda x: np.sign(x) * abs(x) ** (1 / 3))
+case("cube_root", off_zero(2, 3), "both_signs", lambda x: np.sign(x) * abs(x) ** (1 / 3))
 binary("hypot", lambda a, b: np.sqrt(a * a + b * b), off_zero, off_zero)
 unary("sign_bit", lambda x: x < 0, -1, 1)
 case("sign_bit", np.array([-0.0, 0.0]), "zeros", lambda x: 1 / x < 0)
@@ -115,7 +115,7 @@ for upper, slope in ((None, 0.0), (1.0, 0.0), (None, 0.3)):
         lambda g, s, *, upper, slope: g * np.where((s > 0) & (s < (upper or 9.0)), 1, slope),
         attrs={"upper": upper, "slope": slope},
     )
-case("relu6", np.array([-2.5, 0.5, 3.5, 5.5, 6.5, 9.5]), "corners", lambda x: np.clip(x, 0, 6))
+case("relu6", np.array([-2.5, 0.5, 3.5, 5.5, 6.5, 9.5]), "all_pieces", lambda x: np.clip(x, 0, 6))
 case("relu6", np.array(5.0), "scalar", lambda x: x)
 for name in ("real", "imag", "complex_abs"):
     part = {"real": np.real, "imag": np.imag, "complex_abs": np.abs}[name]

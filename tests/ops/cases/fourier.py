@@ -1,4 +1,4 @@
-"""Fourier and cosine transforms, by the sums that define them."""
+"""Fourier and cosine transforms, compared with the sums that define them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.ops.cases._table import between, case, complexes
 DIVISOR = {"backward": (1, 0), "forward": (0, 1), "ortho": (0.5, 0.5)}
 
 
-def _along(x, matrix, axis):
+def _multiply_along(x, matrix, axis):
     return np.moveaxis(np.tensordot(x, matrix, (axis, 1)), -1, axis)
 
 
-def _sized(x, axis, size):
-    """`x` with `size` elements along `axis`, cut off or filled up at the end."""
+def _resize(x, axis, size):
+    """Truncates or zero-pads `x` to `size` elements along `axis`."""
     x = x.take(range(min(size, x.shape[axis])), axis)
     missing = [(0, size - n if i == axis else 0) for i, n in enumerate(x.shape)]
     return np.pad(x, missing)
@@ -29,7 +29,7 @@ def _waves(n, sign):
 def _fourier(sign):
     def reference(x, *, axes, lengths, norm):
         for axis, n in zip(axes, lengths, strict=True):
-            x = _along(_sized(x, axis, n), _waves(n, sign), axis)
+            x = _multiply_along(_resize(x, axis, n), _waves(n, sign), axis)
         return x / math.prod(lengths) ** DIVISOR[norm][sign < 0]
 
     return reference
@@ -44,11 +44,11 @@ def _rfft(x, *, axes, lengths, norm):
 
 
 def _irfft(x, *, axes, lengths, norm):
-    """Of the frequencies without a mirror image, the last axis takes the real part."""
+    """Ignores the imaginary part of frequencies without a mirror image."""
     *others, last = axes
     *sizes, n = lengths
     x = _ifft(x, axes=others, lengths=sizes, norm="backward")
-    x = np.moveaxis(_sized(x, last, n // 2 + 1), last, -1)
+    x = np.moveaxis(_resize(x, last, n // 2 + 1), last, -1)
     angles = 2 * np.pi * np.outer(np.arange(n // 2 + 1), np.arange(n)) / n
     twice = np.array([1 if k in (0, n / 2) else 2 for k in range(n // 2 + 1)])
     y = np.moveaxis((x.real * twice) @ np.cos(angles) - (x.imag * twice) @ np.sin(angles), -1, last)
@@ -58,7 +58,7 @@ def _irfft(x, *, axes, lengths, norm):
 for label, shape, axes, lengths, norm in [
     ("rows", (2, 6), (1,), (6,), "forward"),
     ("columns", (5, 2), (0,), (5,), "ortho"),
-    ("cut", (2, 7), (1,), (4,), "backward"),
+    ("truncated", (2, 7), (1,), (4,), "backward"),
     ("plane_resized", (2, 3, 4), (1, 2), (2, 5), "forward"),
 ]:
     attrs = {"axes": axes, "lengths": lengths, "norm": norm}
@@ -68,7 +68,7 @@ for label, shape, axes, lengths, norm in [
 for label, shape, axes, lengths, norm in [
     ("even", (2, 6), (1,), (6,), "backward"),
     ("odd", (5,), (0,), (5,), "backward"),
-    ("cut", (2, 7), (1,), (4,), "ortho"),
+    ("truncated", (2, 7), (1,), (4,), "ortho"),
     ("padded", (3, 2), (0,), (6,), "backward"),
     ("plane_swapped", (4, 3), (1, 0), (3, 4), "ortho"),
     ("plane_resized", (2, 3, 4), (1, 2), (2, 5), "forward"),
@@ -88,7 +88,7 @@ for name in ("fft", "ifft", "rfft", "irfft"):
 
 
 def _cosines(n, kind):
-    """The matrix of a cosine transform."""
+    """Returns the matrix of a cosine transform."""
     i, j = np.arange(n), np.arange(n)[:, None]
     if kind == 1:
         matrix = 2 * np.cos(np.pi * i * j / (n - 1))

@@ -24,7 +24,7 @@ def _overlap_add(x, *, axis, size, step):
 for label, shape, axis, count, length, step in [
     ("overlapping", (7,), 0, 3, 3, 2),
     ("with_gaps", (8,), 0, 3, 2, 3),
-    ("with_a_rest", (2, 9), 1, 2, 4, 3),
+    ("with_a_remainder", (2, 9), 1, 2, 4, 3),
     ("in_the_middle", (2, 7, 3), 1, 2, 5, 2),
     ("none", (2, 3), 1, 0, 4, 2),
     ("without_length", (4,), 0, 3, 0, 2),

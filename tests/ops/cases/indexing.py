@@ -1,4 +1,4 @@
-"""Picking by index."""
+"""Gather and scatter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from tests.ops.cases._table import COMPLEXES, FLOATS, INTEGERS, between, case, complexes, integers
 
 
-def _gathered(x, indices, *, axis, **_):
+def _gather(x, indices, *, axis, **_):
     return np.take(x, indices, axis)
 
 
@@ -22,21 +22,21 @@ for label, shape, indices, axis in [
     ("none_of_columns", (3, 2), [], 1),
 ]:
     indices = np.array(indices, "int32" if axis else "int64")
-    case("gather", [between(-1, 1, *shape), indices], label, _gathered, attrs={"axis": axis})
+    case("gather", [between(-1, 1, *shape), indices], label, _gather, attrs={"axis": axis})
 case(
     "gather",
     [between(-1, 1, 3, 2), np.array([2, 0, 2])],
-    "with_a_whole_gradient",
-    _gathered,
+    "with_a_dense_gradient",
+    _gather,
     attrs={"axis": 0, "whole": True},
 )
-case("gather", [complexes(3), np.array([1, 1])], "complex", _gathered, attrs={"axis": 0})
+case("gather", [complexes(3), np.array([1, 1])], "complex", _gather, attrs={"axis": 0})
 
 
-def _scattered(values, indices, *, shape):
+def _scatter_add(values, indices, *, shape):
     y = np.zeros(shape, values.dtype)
-    for place in np.ndindex(indices.shape):
-        y[indices[place]] += values[place]
+    for i in np.ndindex(indices.shape):
+        y[indices[i]] += values[i]
     return y
 
 
@@ -49,7 +49,7 @@ for label, indices, rest, size in [
 ]:
     indices = np.array(indices, "int32")
     values = between(-1, 1, *indices.shape, *rest)
-    case("scatter_add", [values, indices], label, _scattered, attrs={"shape": (size, *rest)},
+    case("scatter_add", [values, indices], label, _scatter_add, attrs={"shape": (size, *rest)},
          dtypes=FLOATS + COMPLEXES + INTEGERS)  # fmt: skip
 
 case("offset_indices", integers(0, 4, 3, 2), "rows",
@@ -59,7 +59,7 @@ case("offset_indices", integers(0, 4, 2, 3, dtype="int64"), "columns",
      lambda i, *, size, axis: i + np.array([0, 5, 10]) + 0 * size * axis,
      attrs={"size": 5, "axis": 1})  # fmt: skip
 
-case("wrap_indices", integers(-3, 3, 2, 3), "either_sign", lambda i, *, size: i % size,
+case("wrap_indices", integers(-3, 3, 2, 3), "both_signs", lambda i, *, size: i % size,
      attrs={"size": 3})  # fmt: skip
 case("wrap_indices", integers(-3, 3, 4), "within_bounds", lambda i, *, size, axis: i % size,  # noqa: ARG005
      attrs={"size": 3, "axis": 0})  # fmt: skip
@@ -72,32 +72,32 @@ case(
 )
 
 
-def _places(indices, batch_dims):
-    """Each place in `indices` with the key that it stands for."""
-    for place in np.ndindex(indices.shape[:-1]):
-        yield place, (*place[:batch_dims], *indices[place])
+def _keys(indices, batch_dims):
+    """Yields each position in `indices` with the key at that position."""
+    for i in np.ndindex(indices.shape[:-1]):
+        yield i, (*i[:batch_dims], *indices[i])
 
 
-def _gathered_nd(x, indices, *, batch_dims):
+def _gather_nd(x, indices, *, batch_dims):
     depth = batch_dims + indices.shape[-1]
     y = np.zeros((*indices.shape[:-1], *x.shape[depth:]), x.dtype)
-    for place, key in _places(indices, batch_dims):
-        y[place] = x[key]
+    for i, key in _keys(indices, batch_dims):
+        y[i] = x[key]
     return y
 
 
-def _scattered_nd(values, indices, *, shape, batch_dims):
+def _scatter_nd(values, indices, *, shape, batch_dims):
     y = np.zeros(shape, values.dtype)
-    for place, key in _places(indices, batch_dims):
-        y[key] += values[place]
+    for i, key in _keys(indices, batch_dims):
+        y[key] += values[i]
     return y
 
 
-def _written_nd(choose):
+def _write_nd(choose):
     def reference(x, values, indices, *, batch_dims):
         y = x.copy()
-        for place, key in _places(indices, batch_dims):
-            y[key] = choose(y[key], values[place])
+        for i, key in _keys(indices, batch_dims):
+            y[key] = choose(y[key], values[i])
         return y
 
     return reference
@@ -118,23 +118,23 @@ for label, shape, indices, batch_dims in [*COORDINATES, REPEATED]:
     indices = np.array(indices, "int32" if batch_dims else "int64")
     x = between(-1, 1, *shape)
     attrs = {"batch_dims": batch_dims}
-    rows = _gathered_nd(x, indices, **attrs)
-    case("gather_nd", [x, indices], label, _gathered_nd, attrs=attrs)
-    case("scatter_nd", [rows, indices], label, _scattered_nd, attrs={"shape": shape, **attrs},
+    rows = _gather_nd(x, indices, **attrs)
+    case("gather_nd", [x, indices], label, _gather_nd, attrs=attrs)
+    case("scatter_nd", [rows, indices], label, _scatter_nd, attrs={"shape": shape, **attrs},
          dtypes=FLOATS + COMPLEXES + INTEGERS)  # fmt: skip
     if label != "repeated":
         values = between(-1, 1, *rows.shape)
-        case("put_nd", [x, values, indices], label, _written_nd(lambda _, v: v), attrs=attrs)
+        case("put_nd", [x, values, indices], label, _write_nd(lambda _, v: v), attrs=attrs)
     if label != "whole":
         values = between(-1, 1, *rows.shape)
         for name, choose in (("max_nd", np.maximum), ("min_nd", np.minimum)):
-            case(name, [x, values, indices], label, _written_nd(choose), attrs=attrs,
+            case(name, [x, values, indices], label, _write_nd(choose), attrs=attrs,
                  dtypes=FLOATS + INTEGERS, jax_rule=label != "repeated")  # fmt: skip
-case("gather_nd", [complexes(3), np.array([[1], [1]])], "complex", _gathered_nd,
+case("gather_nd", [complexes(3), np.array([[1], [1]])], "complex", _gather_nd,
      attrs={"batch_dims": 0})  # fmt: skip
 
 
-def _sorted_places(x, *, axis, descending):
+def _argsort(x, *, axis, descending):
     return np.argsort(-x if descending else x, axis, kind="stable").astype("int32")
 
 
@@ -143,16 +143,16 @@ for label, x, axis, descending in [
     ("columns", between(-1, 1, 3, 2), 0, True),
     ("rows_with_ties", integers(0, 2, 2, 6), 1, False),
     ("descending_with_ties", integers(0, 2, 2, 6), 1, True),
-    ("nothing", between(-1, 1, 2, 0), 1, True),
+    ("empty", between(-1, 1, 2, 0), 1, True),
 ]:
-    case("argsort", x, label, _sorted_places, attrs={"axis": axis, "descending": descending})
+    case("argsort", x, label, _argsort, attrs={"axis": axis, "descending": descending})
 
 
 def _one_hot(indices, *, depth, dtype):
     y = np.zeros((*indices.shape, depth), dtype)
-    for place in np.ndindex(indices.shape):
-        if 0 <= indices[place] < depth:
-            y[(*place, indices[place])] = 1
+    for i in np.ndindex(indices.shape):
+        if 0 <= indices[i] < depth:
+            y[(*i, indices[i])] = 1
     return y
 
 

@@ -9,7 +9,7 @@ from tests.ops.cases._table import between, case
 
 
 def _pooled_blocks(x):
-    """By SciPy, row by row; without ties there is one way only."""
+    """Uses SciPy, row by row. Without ties the result is unique."""
     blocks = np.empty(x.shape, np.int32)
     for row in np.ndindex(x.shape[:-1]):
         ends = scipy.optimize.isotonic_regression(x[row], increasing=False).blocks
@@ -19,6 +19,6 @@ def _pooled_blocks(x):
 
 case("pooled_blocks", between(-1, 1, 3, 7), "rows", _pooled_blocks)
 case("pooled_blocks", between(-1, 1, 9), "one_row", _pooled_blocks)
-case("pooled_blocks", np.arange(4.0), "rising", _pooled_blocks)
+case("pooled_blocks", np.arange(4.0), "increasing", _pooled_blocks)
 case("pooled_blocks", between(0, 1, 0, 3), "no_rows", _pooled_blocks)
 case("pooled_blocks", between(0, 1, 2, 0), "no_columns", lambda x: x)

@@ -1,6 +1,6 @@
-"""Inverses, determinants, solvers, decompositions and functions of matrices.
+"""Inverses, determinants, solvers, decompositions and matrix functions.
 
-Where JAX takes long to compile the second derivative of a kernel, differences alone must do.
+If JAX takes long to compile the second derivative of a kernel, only finite differences are used.
 """
 
 from __future__ import annotations
@@ -17,49 +17,48 @@ def adjoint(x: np.ndarray) -> np.ndarray:
     return np.conj(np.swapaxes(x, -1, -2))
 
 
-def well(*shape: int, of=off_zero) -> np.ndarray:
-    """Square matrices far from singular, none of their eigenvalues near another."""
+def well_conditioned(*shape: int, of=off_zero) -> np.ndarray:
+    """Returns square matrices that are far from singular, with separate eigenvalues."""
     n = shape[-1]
     return of(*shape) * 0.2 + np.diag(np.arange(1.0, n + 1))
 
 
 def definite(*shape: int, of=off_zero) -> np.ndarray:
-    """Hermitian matrices with positive eigenvalues, far apart."""
-    x = well(*shape, of=of)
+    """Returns Hermitian matrices with separate positive eigenvalues."""
+    x = well_conditioned(*shape, of=of)
     return (x + adjoint(x)) / 2
 
 
 def spread_out(*shape: int, of=off_zero) -> np.ndarray:
-    """Matrices of any shape with singular values far apart, and far from 0."""
+    """Returns matrices of any shape with separate singular values far from 0."""
     m, n = shape[-2:]
     return of(*shape) * 0.2 + np.eye(m, n) * np.arange(1.0, n + 1)
 
 
-def squares(name: str, reference, of=well, **options) -> None:
-    """Several square matrices, and one without elements. Real ones are tried in other dtypes."""
+def squares(name: str, reference, of=well_conditioned, **options) -> None:
+    """Adds cases with a batch of square matrices, and an empty matrix."""
     case(name, of(2, 2, 2, of=complexes), "batch", reference, **options)
     case(name, np.zeros((0, 0)), "empty", reference, **options)
 
 
 def one_by_one(f):
-    """`f` of each matrix of a batch, stacked."""
+    """Applies `f` to each matrix of a batch."""
 
-    def examples_of(*xs, **attrs):
+    def batched(*xs, **attrs):
         batch = xs[0].shape[:-2]
         if not batch:
             return f(*xs, **attrs)
-        places = list(np.ndindex(*batch))
-        rows = [f(*(x[place] for x in xs), **attrs) for place in places]
+        rows = [f(*(x[i] for x in xs), **attrs) for i in np.ndindex(*batch)]
         return np.array(rows).reshape(*batch, *np.shape(rows[0])) if rows else xs[0]
 
-    return examples_of
+    return batched
 
 
 # Inverses and determinants
 
 
 def _det(x):
-    """By the formula of Leibniz."""
+    """Computes the determinant with the Leibniz formula."""
     n = x.shape[-1]
     total = np.zeros(x.shape[:-2], x.dtype)
     for perm in itertools.permutations(range(n)):
@@ -87,25 +86,25 @@ squares("cofactors", _cofactors, jax_rule=False)
 squares("slogdet", lambda x: (_det(x) / abs(_det(x)), np.log(abs(_det(x)))))
 
 
-# Linear equations
+# Linear systems
 
 
-def _solved(a, b, *, adjoint: bool = False):
+def _solve(a, b, *, adjoint: bool = False):
     a = np.conj(np.swapaxes(a, -1, -2)) if adjoint else a
     return np.einsum("...ij,...jk->...ik", np.linalg.inv(a), b)
 
 
 def _triangular(a, b, *, lower, adjoint):
-    return _solved(np.tril(a) if lower else np.triu(a), b, adjoint=adjoint)
+    return _solve(np.tril(a) if lower else np.triu(a), b, adjoint=adjoint)
 
 
 def solve(label: str, a, b, flag: bool = False) -> None:
-    case("solve", [a, b], f"{label}{'_adjoint' * flag}", _solved, attrs={"adjoint": flag})
+    case("solve", [a, b], f"{label}{'_adjoint' * flag}", _solve, attrs={"adjoint": flag})
 
 
-solve("matrix", well(3, 3), off_zero(3, 2))
-solve("batch", well(2, 2, 2, of=complexes), complexes(2, 2, 1))
-solve("batch", well(2, 2, 2, of=complexes), complexes(2, 2, 1), True)
+solve("matrix", well_conditioned(3, 3), off_zero(3, 2))
+solve("batch", well_conditioned(2, 2, 2, of=complexes), complexes(2, 2, 1))
+solve("batch", well_conditioned(2, 2, 2, of=complexes), complexes(2, 2, 1), True)
 solve("empty", np.zeros((0, 0)), np.zeros((0, 2)))
 
 
@@ -116,12 +115,12 @@ def triangular_solve(label: str, a, b, lower: bool = True, flag: bool = False) -
 
 
 for flags in itertools.product((False, True), repeat=2):
-    triangular_solve("matrix", well(3, 3, of=complexes), complexes(3, 2), *flags)
-    triangular_solve("many", well(3, 2, 2, of=complexes), complexes(3, 2, 1), *flags)
-triangular_solve("batch", well(2, 3, 3), off_zero(2, 3, 2), True, True)
-triangular_solve("shared_matrix", well(2, 2), off_zero(2, 3, 2, 1))
-triangular_solve("shared_sides", well(2, 2, 2), off_zero(2, 3), False)
-triangular_solve("broadcast", well(3, 1, 2, 2), off_zero(2, 2, 1))
+    triangular_solve("matrix", well_conditioned(3, 3, of=complexes), complexes(3, 2), *flags)
+    triangular_solve("many", well_conditioned(3, 2, 2, of=complexes), complexes(3, 2, 1), *flags)
+triangular_solve("batch", well_conditioned(2, 3, 3), off_zero(2, 3, 2), True, True)
+triangular_solve("shared_matrix", well_conditioned(2, 2), off_zero(2, 3, 2, 1))
+triangular_solve("shared_sides", well_conditioned(2, 2, 2), off_zero(2, 3), False)
+triangular_solve("broadcast", well_conditioned(3, 1, 2, 2), off_zero(2, 2, 1))
 triangular_solve("empty", np.zeros((0, 0)), np.zeros((0, 2)))
 
 
@@ -134,29 +133,29 @@ def _pinv(x, rcond, **_):
     return np.linalg.inv(gram) @ adjoint(x)
 
 
-def _within_rank(x, _, **__):
-    """That of a matrix by its only large singular value."""
+def _rank_one_pinv(x, _, **__):
+    """Computes the pseudo-inverse with the only large singular value."""
     u, s, vh = scipy.linalg.svd(x)
     return np.outer(np.conj(vh[0]), np.conj(u[:, 0])) / s[0]
 
 
 for label, x in [
-    ("square", well(2, 2)), ("wide", spread_out(2, 3)), ("empty", np.zeros((0, 2))),
+    ("square", well_conditioned(2, 2)), ("wide", spread_out(2, 3)), ("empty", np.zeros((0, 2))),
     ("batch", spread_out(2, 3, 2, of=complexes)),
 ]:  # fmt: skip
     case("pinv", [x, np.full(x.shape[:-2], 1e-10, x.dtype)], label, _pinv,
          attrs={"truncates": False}, jax_rule=label == "batch")  # fmt: skip
 rank_one = np.outer([1.0, 2.0, -1.0], [0.5, 2.0])
-case("pinv", [rank_one, np.array(0.3)], "of_small_rank", _within_rank, differences=False,
+case("pinv", [rank_one, np.array(0.3)], "rank_one", _rank_one_pinv, differences=False,
      attrs={"truncates": True}, jax_rule=False)  # fmt: skip
 for label, x in [
     ("tall", rank_one + 0.1 * off_zero(3, 2)), ("wide", rank_one.T + 0.1j * complexes(2, 3)),
 ]:  # fmt: skip
-    case("pinv", [x, np.array(0.5, x.dtype)], f"cut_off_{label}", _within_rank,
+    case("pinv", [x, np.array(0.5, x.dtype)], f"truncated_{label}", _rank_one_pinv,
          attrs={"truncates": True}, jax_rule=False)  # fmt: skip
 
 
-# Decompositions. The signs of vectors are those of LAPACK, which SciPy calls as well.
+# Decompositions. Vectors have the signs of LAPACK, which SciPy calls as well.
 
 
 def _qr(x, *, full):
@@ -164,8 +163,8 @@ def _qr(x, *, full):
     size = m if full else min(m, n)
     batch = x.shape[:-2]
     q, r = np.zeros((*batch, m, size), x.dtype), np.zeros((*batch, size, n), x.dtype)
-    for place in np.ndindex(*batch) if x.size else ():
-        q[place], r[place] = scipy.linalg.qr(x[place], mode="full" if full else "economic")
+    for i in np.ndindex(*batch) if x.size else ():
+        q[i], r[i] = scipy.linalg.qr(x[i], mode="full" if full else "economic")
     return q, r
 
 
@@ -175,34 +174,34 @@ def _svd(x, *, full):
     s = np.zeros((*batch, k))
     u = np.zeros((*batch, m, m if full else k), x.dtype)
     v = np.zeros((*batch, n, n if full else k), x.dtype)
-    for place in np.ndindex(*batch) if x.size else ():
-        u[place], s[place], vh = scipy.linalg.svd(x[place], full_matrices=full)
-        v[place] = adjoint(vh)
+    for i in np.ndindex(*batch) if x.size else ():
+        u[i], s[i], vh = scipy.linalg.svd(x[i], full_matrices=full)
+        v[i] = adjoint(vh)
     return s, u, v
 
 
 def _eigh(x):
     e, v = np.zeros(x.shape[:-1], x.dtype), np.zeros(x.shape, x.dtype)
-    for place in np.ndindex(*x.shape[:-2]) if x.size else ():
-        e[place], v[place] = scipy.linalg.eigh(x[place], lower=True, driver="evd")
+    for i in np.ndindex(*x.shape[:-2]) if x.size else ():
+        e[i], v[i] = scipy.linalg.eigh(x[i], lower=True, driver="evd")
     return e, v
 
 
 def _eig(x):
     e, v = np.zeros(x.shape[:-1], complex), np.zeros(x.shape, complex)
-    for place in np.ndindex(*x.shape[:-2]) if x.size else ():
-        e[place], v[place] = scipy.linalg.eig(x[place])
+    for i in np.ndindex(*x.shape[:-2]) if x.size else ():
+        e[i], v[i] = scipy.linalg.eig(x[i])
     return e, v
 
 
 def _lu(x, *, dtype):
     y, order = np.zeros_like(x), np.zeros(x.shape[:-1], dtype)
-    for place in np.ndindex(*x.shape[:-2]) if x.size else ():
-        y[place], pivots = scipy.linalg.lu_factor(x[place])
+    for matrix in np.ndindex(*x.shape[:-2]) if x.size else ():
+        y[matrix], pivots = scipy.linalg.lu_factor(x[matrix])
         rows = np.arange(x.shape[-1])
         for i, pivot in enumerate(pivots):
             rows[[i, pivot]] = rows[[pivot, i]]
-        order[place] = rows
+        order[matrix] = rows
     return y, order
 
 
@@ -213,7 +212,7 @@ for label, x in [
     ("batch", complexes(2, 3, 2)), ("wide", complexes(2, 3)), ("empty", np.zeros((2, 0))),
 ]:  # fmt: skip
     case("qr", x, label, _qr, attrs={"full": False})
-# JAX has no rule for these. The column that is left over can only change its sign.
+# JAX has no rule for these. The additional column is unique up to its sign.
 case("qr", off_zero(3, 2), "full", _qr, attrs={"full": True}, jax_rule=False)
 case("qr", off_zero(2, 3), "full_wide", _qr, attrs={"full": True}, jax_rule=False)
 
@@ -222,7 +221,7 @@ for label, x in [
 ]:  # fmt: skip
     case("svd", x, label, _svd, attrs={"full": False})
     case("singular_values", x, label, lambda x: _svd(x, full=False)[0])
-# Differences mean nothing for complex vectors, whose phases are LAPACK's choice.
+# Finite differences do not apply to complex vectors, whose phases LAPACK chooses.
 case("svd", spread_out(2, 3, 2, of=complexes), "batch", _svd, attrs={"full": False},
      differences=False)  # fmt: skip
 case("singular_values", spread_out(3, 2, of=complexes), "complex", lambda x: _svd(x, full=False)[0])
@@ -230,40 +229,42 @@ case("svd", spread_out(3, 2), "full_tall", _svd, attrs={"full": True}, jax_rule=
 case("svd", spread_out(2, 3), "full_wide", _svd, attrs={"full": True}, jax_rule=False)
 
 for label, x in [
-    ("lower_read", well(3, 3)), ("empty", np.zeros((0, 0))),
+    ("lower_read", well_conditioned(3, 3)), ("empty", np.zeros((0, 0))),
     ("complex", definite(2, 2, 2, of=complexes)),
 ]:  # fmt: skip
-    of_complex = label == "complex"
-    case("eigh", x, label, _eigh, differences=not of_complex)
+    is_complex = label == "complex"
+    case("eigh", x, label, _eigh, differences=not is_complex)
     case("eigvalsh", x, label, lambda x: _eigh(x)[0])
 
 # JAX has no rule for the vectors.
 for label, x in [
     ("matrix", np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.1, 3.5]])),
-    ("turning", np.array([[0.2, -1.0], [1.5, 0.3]])),
-    ("empty", np.zeros((0, 0))), ("complex", well(2, 2, 2, of=complexes)),
+    ("rotation", np.array([[0.2, -1.0], [1.5, 0.3]])),
+    ("empty", np.zeros((0, 0))), ("complex", well_conditioned(2, 2, 2, of=complexes)),
 ]:  # fmt: skip
     real = label in ("matrix", "empty")
     case("eig", x, label, _eig, differences=real, jax_rule=False)
     case("eigvals", x, label, lambda x: _eig(x)[0], jax_rule=False)
 
 int32 = {"dtype": np.dtype(np.int32)}
-squares("lu", _lu, of=lambda *shape, of=off_zero: well(*shape, of=of)[..., ::-1], attrs=int32,
-        jax_rule=False)  # fmt: skip
-case("lu", well(2, 2), "int64", _lu, attrs={"dtype": np.dtype(np.int64)}, jax_rule=False)
+squares("lu", _lu, of=lambda *shape, of=off_zero: well_conditioned(*shape, of=of)[..., ::-1],
+        attrs=int32, jax_rule=False)  # fmt: skip
+case(
+    "lu", well_conditioned(2, 2), "int64", _lu, attrs={"dtype": np.dtype(np.int64)}, jax_rule=False
+)
 
 
 def _pivots(x):
-    """By elimination: the largest of what is left of a column comes up."""
+    """Eliminates with partial pivoting."""
     *batch, m, n = x.shape
     swaps, orders = np.zeros((*batch, min(m, n)), "int32"), np.zeros((*batch, m), "int32")
-    for place in np.ndindex(*batch):
-        a, order = x[place].copy(), np.arange(m)
+    for i in np.ndindex(*batch):
+        a, order = x[i].copy(), np.arange(m)
         for k in range(min(m, n)):
-            swaps[place][k] = pivot = k + np.argmax(abs(a[k:, k].real) + abs(a[k:, k].imag))
+            swaps[i][k] = pivot = k + np.argmax(abs(a[k:, k].real) + abs(a[k:, k].imag))
             a[[k, pivot]], order[[k, pivot]] = a[[pivot, k]], order[[pivot, k]]
             a[k + 1 :] -= np.outer(a[k + 1 :, k] / a[k, k], a[k])
-        orders[place] = order
+        orders[i] = order
     return swaps, orders
 
 
@@ -272,31 +273,31 @@ for shape in ((2, 3, 3), (4, 2), (2, 3)):
 case("pivots", complexes(3, 3), "complex", _pivots)
 
 
-# Functions of matrices. SciPy is called back for those that JAX lacks, so it has no rule either.
+# Matrix functions. For those that JAX lacks, SciPy runs in a host callback without a JAX rule.
 
 
 def _by_eigenvalues(f):
-    def examples_of(x):
+    def function(x):
         if not x.size:
             return x
         e, v = np.linalg.eig(x.astype(complex))
         y = (v * f(e)[..., None, :]) @ np.linalg.inv(v)
         return y if x.dtype.kind == "c" else y.real
 
-    return examples_of
+    return function
 
 
 _expm = one_by_one(lambda x: scipy.linalg.expm(x) if x.size else x)
 squares("expm", _expm, of=lambda *shape, of=off_zero: of(*shape) * 0.2, jax_rule=False)
-case("expm", -np.stack([well(2, 2) * 4, well(2, 2)]), "squared", _expm, jax_rule=False,
-     dtypes=(np.dtype(np.float64),))  # fmt: skip
+case("expm", -np.stack([well_conditioned(2, 2) * 4, well_conditioned(2, 2)]), "scaled", _expm,
+     jax_rule=False, dtypes=(np.dtype(np.float64),))  # fmt: skip
 squares("sqrtm", _by_eigenvalues(np.sqrt), jax_rule=False)
 for label, shape in [("batch", (2, 2, 2)), ("empty", (0, 2, 2))]:
-    x = well(*shape, of=complexes)
+    x = well_conditioned(*shape, of=complexes)
     case("logm", x, label, _by_eigenvalues(np.log), jax_rule=False)
 
 
-# Matrices given by their diagonals
+# Banded matrices
 
 
 def _tridiagonal(d):
@@ -316,11 +317,11 @@ def _dominant(*shape: int, of=off_zero) -> np.ndarray:
 
 
 for label, d, b in [
-    ("matrix", _dominant(3, 4), off_zero(4, 2)), ("number", _dominant(3, 1), off_zero(1, 2)),
+    ("matrix", _dominant(3, 4), off_zero(4, 2)), ("scalar", _dominant(3, 1), off_zero(1, 2)),
     ("empty", np.zeros((3, 0)), np.zeros((0, 2))),
     ("batch", _dominant(2, 3, 3, of=complexes), complexes(2, 3, 1)),
 ]:  # fmt: skip
-    case("tridiagonal_solve", [d, b], label, lambda d, b: _solved(_tridiagonal(d), b))
+    case("tridiagonal_solve", [d, b], label, lambda d, b: _solve(_tridiagonal(d), b))
 
 
 def _banded(bands, b, *, lower, adjoint):
@@ -330,7 +331,7 @@ def _banded(bands, b, *, lower, adjoint):
         j = i - step if lower else i + step
         if 0 <= j < n:
             matrix[..., i, j] = bands[..., step if lower else k - 1 - step, i]
-    return _solved(matrix, b, adjoint=adjoint)
+    return _solve(matrix, b, adjoint=adjoint)
 
 
 def banded_solve(label: str, bands, b, lower: bool = True, flag: bool = False) -> None:
@@ -349,18 +350,18 @@ banded_solve("too_many", between(0.1, 0.5, 3, 2), off_zero(2, 1))
 def _eigh_tridiagonal(alpha, beta):
     n = alpha.shape[-1]
     e, v = np.zeros(alpha.shape), np.zeros((*alpha.shape, n))
-    for place in np.ndindex(*alpha.shape[:-1]) if n else ():
-        matrix = np.diag(alpha[place]) + np.diag(beta[place], 1) + np.diag(beta[place], -1)
-        e[place], vectors = np.linalg.eigh(matrix)
-        signs = np.sign(scipy.linalg.eigh_tridiagonal(alpha[place], beta[place])[1] * vectors)
-        v[place] = vectors * signs[0]
+    for i in np.ndindex(*alpha.shape[:-1]) if n else ():
+        matrix = np.diag(alpha[i]) + np.diag(beta[i], 1) + np.diag(beta[i], -1)
+        e[i], vectors = np.linalg.eigh(matrix)
+        signs = np.sign(scipy.linalg.eigh_tridiagonal(alpha[i], beta[i])[1] * vectors)
+        v[i] = vectors * signs[0]
     return e, v
 
 
 for label, alpha, beta in [
     ("vector", np.array([1.0, 2.0, 3.5]), off_zero(2) * 0.5),
     ("batch", np.array([[1.0, 2.0], [0.5, -1.0]]), off_zero(2, 1) * 0.5),
-    ("number", off_zero(1), np.zeros(0)),
+    ("scalar", off_zero(1), np.zeros(0)),
 ]:  # fmt: skip
     case("eigh_tridiagonal", [alpha, beta], label, _eigh_tridiagonal, jax_rule=False)
     case("eigvalsh_tridiagonal", [alpha, beta], label,

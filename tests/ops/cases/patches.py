@@ -15,7 +15,7 @@ WINDOWS = {
 
 
 def pairs(space: tuple, windows: Windows):
-    """Each position with each of its taps and the cell they meet at, if there is one."""
+    """Yields each position and tap with the cell that it reads, if it is inside."""
     for position in np.ndindex(*windows.positions(space)):
         for tap in np.ndindex(*windows.size):
             cell = tuple(

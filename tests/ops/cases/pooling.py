@@ -1,4 +1,4 @@
-"""Pooling, its transposes, and which cell is the largest."""
+"""Pooling, its transposes, and the index of the largest cell."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tests.ops.cases._table import FLOATS, between, case
 from tests.ops.cases.patches import pairs
 
 
-def _seen(space, windows):
-    """The cells that each position sees, in row-major order."""
-    seen = {position: [] for position in np.ndindex(*windows.positions(space))}
+def _cells(space, windows):
+    """Returns the cells of the window at each position, in row-major order."""
+    found = {position: [] for position in np.ndindex(*windows.positions(space))}
     for position, _, cell in pairs(space, windows):
-        seen[position].append(cell)
-    return seen
+        found[position].append(cell)
+    return found
 
 
 def _largest(x, windows):
-    """For each image, position and channel: the largest cell."""
-    for position, cells in _seen(x.shape[1:-1], windows).items():
+    """Yields, for each image, position and channel, the largest cell."""
+    for position, cells in _cells(x.shape[1:-1], windows).items():
         for n, c in np.ndindex(len(x), x.shape[-1]):
             yield (n, *position, c), max(cells, key=lambda cell: x[n, *cell, c])
 
@@ -30,42 +30,42 @@ def _results(x, windows, dtype):
 
 def max_pool_gather(t, x, *, windows):
     y = _results(x, windows, t.dtype)
-    for place, cell in _largest(x, windows):
-        y[place] = t[place[0], *cell, place[-1]]
+    for index, cell in _largest(x, windows):
+        y[index] = t[index[0], *cell, index[-1]]
     return y
 
 
 def max_pool_scatter(g, x, *, windows):
     y = np.zeros_like(x)
-    for place, cell in _largest(x, windows):
-        y[place[0], *cell, place[-1]] += g[place]
+    for index, cell in _largest(x, windows):
+        y[index[0], *cell, index[-1]] += g[index]
     return y
 
 
 def max_pool_index(x, *, windows):
     y = _results(x, windows, np.int64)
-    for place, cell in _largest(x, windows):
-        y[place] = np.ravel_multi_index(cell, x.shape[1:-1])
+    for index, cell in _largest(x, windows):
+        y[index] = np.ravel_multi_index(cell, x.shape[1:-1])
     return y
 
 
 def average_pool(x, *, windows):
     y = _results(x, windows, x.dtype)
-    for position, cells in _seen(x.shape[1:-1], windows).items():
+    for position, cells in _cells(x.shape[1:-1], windows).items():
         y[:, *position] = np.mean([x[:, *cell] for cell in cells], axis=0)
     return y
 
 
 def average_pool_transpose(g, *, windows, space):
     y = np.zeros((len(g), *space, g.shape[-1]))
-    for position, cells in _seen(space, windows).items():
+    for position, cells in _cells(space, windows).items():
         for cell in cells:
             y[:, *cell] += g[:, *position] / len(cells)
     return y
 
 
 CALLS = {
-    "apart": ((2, 4, 5, 2), Windows((2, 2), (2, 2), ((0, 0), (0, 1)), (1, 1))),
+    "disjoint": ((2, 4, 5, 2), Windows((2, 2), (2, 2), ((0, 0), (0, 1)), (1, 1))),
     "overlapping": ((1, 5, 4, 2), Windows((3, 2), (1, 1), ((1, 1), (0, 1)), (1, 1))),
     "line_dilated": ((2, 7, 2), Windows((3,), (1,), ((0, 0),), (2,))),
     "no_batch": ((0, 4, 4, 1), Windows((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))),

@@ -1,4 +1,4 @@
-"""Random numbers as functions of a seed: those of NumPy's Philox, however they are computed."""
+"""Random numbers as functions of a seed, compared with NumPy's Philox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def _generators(seed):
-    """One of NumPy's generators for each seed, in a flat list."""
+    """Returns a flat list with one NumPy generator for each seed."""
     keys = [tuple(int(n) % (1 << 64) for n in pair) for pair in np.reshape(seed, (-1, 2))]
     return [
         np.random.Generator(np.random.Philox(key=low | high << 64, counter=STREAM << 192))
@@ -20,27 +20,27 @@ def _generators(seed):
     ]
 
 
-def _drawn(seed, shape, draw):
+def _draw(seed, shape, draw):
     rows = [draw(generator) for generator in _generators(seed)]
     return np.reshape(rows, (*np.shape(seed)[:-1], *shape))
 
 
 def _uniform(seed, *, shape, dtype):
     if dtype.itemsize >= 4:
-        return _drawn(seed, shape, lambda g: g.random(shape, dtype))
+        return _draw(seed, shape, lambda g: g.random(shape, dtype))
     steps = 1 << {"float16": 11, "bfloat16": 8}[dtype.name]
-    return np.floor(_drawn(seed, shape, lambda g: g.random(shape, np.float32)) * steps) / steps
+    return np.floor(_draw(seed, shape, lambda g: g.random(shape, np.float32)) * steps) / steps
 
 
 def _integers(seed, shape, dtype):
     bits = 8 * dtype.itemsize
-    return _drawn(
+    return _draw(
         seed, shape, lambda g: g.integers(0, 1 << bits, shape, np.dtype(f"u{dtype.itemsize}"))
     ).astype(object)
 
 
 def _normal_between(seed, shape, dtype, least):
-    """The quantile function of SciPy, of all bits but the lowest, which is the sign."""
+    """Applies SciPy's quantile function to all bits but the lowest, which is the sign."""
     bits, places = 8 * dtype.itemsize, {4: 23, 8: 52}[dtype.itemsize]
     words = _integers(seed, shape, dtype)
     p = np.asarray((words // (1 << bits - places) + 0.5) / 2**places * (0.5 - least) + least, dtype)
@@ -86,12 +86,12 @@ case("random_integers", [SEED, *BOUNDS], "bounds", _random_integers,
 
 def _gamma(seed, alpha, *, shape, dtype):
     alpha = np.broadcast_to(alpha, shape)
-    return _drawn(seed, shape, lambda g: g.standard_gamma(alpha)).astype(dtype)
+    return _draw(seed, shape, lambda g: g.standard_gamma(alpha)).astype(dtype)
 
 
 def _binomial(seed, counts, probabilities, *, shape, dtype):
     n, p = (np.broadcast_to(x, shape) for x in (counts, probabilities))
-    return _drawn(seed, shape, lambda g: g.binomial(n.astype(int), p)).astype(dtype)
+    return _draw(seed, shape, lambda g: g.binomial(n.astype(int), p)).astype(dtype)
 
 
 case("random_gamma", [SEED, np.array([0.5, 2.0, 30.0])], "alpha", _gamma,

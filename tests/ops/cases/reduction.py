@@ -23,8 +23,8 @@ AXES = [
 
 def reductions(name: str, reference: Callable, *shapes: tuple, of: Callable = off_zero) -> None:
     for label, shape, axis, keepdims in [*AXES, *shapes]:
-        # The mean and the largest of nothing are not numbers; JAX makes nan of their tangents.
-        usual = name in ("sum", "prod") or "of_nothing" not in label
+        # Tangents of an empty mean or maximum are NaN in JAX.
+        usual = name in ("sum", "prod") or "empty_axis" not in label
         case(name, of(*shape), label, reference, attrs={"axis": axis, "keepdims": keepdims},
              jax_rule=usual, differences=usual)  # fmt: skip
 
@@ -40,15 +40,15 @@ def _logsumexp(x, *, axis, keepdims):
         return np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
 
 
-OF_NOTHING = [("of_nothing", (2, 0), (1,), False), ("of_nothing_kept", (0, 2), (0,), True)]
-reductions("sum", np.sum, *OF_NOTHING)
-reductions("mean", _mean, *OF_NOTHING)
-reductions("prod", np.prod, *OF_NOTHING, ("odd", (2, 5), (1,), False))
-reductions("max", lambda x, **kw: np.max(x, **kw, initial=-np.inf), *OF_NOTHING)
-reductions("min", lambda x, **kw: np.min(x, **kw, initial=np.inf), *OF_NOTHING)
-reductions("logsumexp", _logsumexp, *OF_NOTHING)
-reductions("any", np.any, *OF_NOTHING, of=booleans)
-reductions("all", np.all, *OF_NOTHING, of=booleans)
+EMPTY_AXIS = [("empty_axis", (2, 0), (1,), False), ("empty_axis_kept", (0, 2), (0,), True)]
+reductions("sum", np.sum, *EMPTY_AXIS)
+reductions("mean", _mean, *EMPTY_AXIS)
+reductions("prod", np.prod, *EMPTY_AXIS, ("odd", (2, 5), (1,), False))
+reductions("max", lambda x, **kw: np.max(x, **kw, initial=-np.inf), *EMPTY_AXIS)
+reductions("min", lambda x, **kw: np.min(x, **kw, initial=np.inf), *EMPTY_AXIS)
+reductions("logsumexp", _logsumexp, *EMPTY_AXIS)
+reductions("any", np.any, *EMPTY_AXIS, of=booleans)
+reductions("all", np.all, *EMPTY_AXIS, of=booleans)
 for name in ("sum", "mean", "prod"):
     reference = {"sum": np.sum, "mean": np.mean, "prod": np.prod}[name]
     attrs = {"axis": (0,), "keepdims": False}

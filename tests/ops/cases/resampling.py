@@ -9,11 +9,11 @@ from tests.ops.cases._table import COMPLEXES, FLOATS, case, complexes, integers,
 
 
 def _product(x, *, axis, weights):
-    """By the matrix, written out entry by entry."""
+    """Multiplies by the dense matrix, built entry by entry."""
     matrix = np.zeros((len(weights.indices), weights.size))
     for i, row in enumerate(weights.indices):
-        for k, place in enumerate(row):
-            matrix[i, place] += weights.factors[i, k]
+        for k, j in enumerate(row):
+            matrix[i, j] += weights.factors[i, k]
     y = np.moveaxis(x, axis, -1) @ matrix.T
     return np.moveaxis(y, -1, axis).astype(x.dtype)
 
@@ -28,7 +28,7 @@ _WEIGHTS = Weights(
     np.array([[0.25, 0.5], [0.75, -0.5], [0.5, 1.0], [2.0, 0.0]], np.float32),
     4,
 )
-_PICKS = Weights(np.array([[2], [0], [2]]), np.ones((3, 1), np.float32), 3)
+_GATHER = Weights(np.array([[2], [0], [2]]), np.ones((3, 1), np.float32), 3)
 _ONE_TO_MANY = Weights(np.zeros((3, 1), int), np.array([[0.5], [2.0], [1.0]], np.float32), 1)
 
 resample(off_zero(4), "vector", _WEIGHTS)
@@ -40,5 +40,5 @@ resample(off_zero(0, 4, 2), "empty", _WEIGHTS, axis=1)
 resample(off_zero(3, 4), "transposed", _WEIGHTS.T, axis=1)
 resample(off_zero(2, 1), "one_to_many", _ONE_TO_MANY, axis=1)
 resample(off_zero(2, 3, 2), "many_to_one", _ONE_TO_MANY.T, axis=1)
-resample(off_zero(2, 3), "picks", _PICKS, axis=1, dtypes=None)
-resample(integers(0, 9, 3, 2), "integers", _PICKS, dtypes=None)
+resample(off_zero(2, 3), "gather", _GATHER, axis=1, dtypes=None)
+resample(integers(0, 9, 3, 2), "integers", _GATHER, dtypes=None)

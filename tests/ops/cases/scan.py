@@ -1,4 +1,4 @@
-"""Running along one axis."""
+"""Cumulative operations along one axis."""
 
 from __future__ import annotations
 

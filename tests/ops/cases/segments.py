@@ -11,13 +11,13 @@ def _rows(ids, *, num_segments):
     return np.where(ids < 0, num_segments, ids)
 
 
-case("segment_rows", np.array([2, -1, 0, -3], "int32"), "some_left_out", _rows,
+case("segment_rows", np.array([2, -1, 0, -3], "int32"), "some_ignored", _rows,
      attrs={"num_segments": 3})  # fmt: skip
 case("segment_rows", np.array([[1, -1], [0, 1]], "int64"), "matrix", _rows,
      attrs={"num_segments": 2})  # fmt: skip
 
 
-def _reduced(function):
+def _segment_reduction(function):
     def reference(x, ids, *, num_segments, empty=1):
         rows = [x[ids == i] for i in range(num_segments)]
         empties = np.full(x.shape[1:], empty, x.dtype)
@@ -44,15 +44,15 @@ for label, (ids, rest, size) in IDS.items():
     ids = np.array(ids, "int32" if label == "sorted" else "int64")
     x, attrs = between(0.5, 1.5, len(ids), *rest), {"num_segments": size}
     for name, function, empty in (("max", np.max, 0), ("min", np.min, -3.0)):
-        case(f"segment_{name}", [x, ids], label, _reduced(function),
+        case(f"segment_{name}", [x, ids], label, _segment_reduction(function),
              attrs={**attrs, "empty": empty}, dtypes=FLOATS + INTEGERS)  # fmt: skip
-    case("segment_prod", [x, ids], label, _reduced(np.prod), attrs=attrs,
+    case("segment_prod", [x, ids], label, _segment_reduction(np.prod), attrs=attrs,
          dtypes=FLOATS + COMPLEXES + INTEGERS, jax_rule=False)  # fmt: skip
     case("segment_others", [x, ids], label, _others, attrs=attrs, dtypes=FLOATS + COMPLEXES,
          jax_rule=False)  # fmt: skip
 zeros = np.array([0.0, 2.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0, 0.7])
 ids = np.array([0, 0, 1, 1, 1, 2, 2, 2, 3])
-for name, reference in (("segment_prod", _reduced(np.prod)), ("segment_others", _others)):
+for name, reference in (("segment_prod", _segment_reduction(np.prod)), ("segment_others", _others)):
     case(name, [zeros, ids], "zeros", reference, attrs={"num_segments": 4}, jax_rule=False,
          dtypes=FLOATS + COMPLEXES)  # fmt: skip
     case(name, [complexes(4, 2), np.array([0, 1, 0, 0])], "complex", reference,

@@ -1,4 +1,4 @@
-"""Moving elements about."""
+"""Reshaping, broadcasting, slicing and joining."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ for label, small, large in [
     ("both", (1, 3), (2, 2, 3)),
     ("scalar", (), (2, 2)),
     ("same", (2, 3), (2, 3)),
-    ("to_nothing", (1, 2), (0, 2)),
-    ("of_nothing", (0,), (2, 0)),
+    ("to_empty", (1, 2), (0, 2)),
+    ("of_empty", (0,), (2, 0)),
     ("many", (2,), (2100, 2)),
 ]:
     case("broadcast_to", between(-1, 1, *small), label,
@@ -49,14 +49,14 @@ for label, small, large in [
     if label == "many":
         continue
     case("sum_to", between(-1, 1, *large), label,
-         lambda x, *, shape: np.einsum(_back(x.ndim, shape), x).reshape(shape),
+         lambda x, *, shape: np.einsum(_sum_subscripts(x.ndim, shape), x).reshape(shape),
          attrs={"shape": small}, dtypes=FLOATS + COMPLEXES + INTEGERS)  # fmt: skip
 case("broadcast_to", complexes(2, 1), "complex", lambda x, *, shape: x + np.zeros(shape),
      attrs={"shape": (2, 3)})  # fmt: skip
 
 
-def _back(ndim: int, shape: tuple) -> str:
-    """The einsum that sums `ndim` axes to `shape`, but for axes of size 1."""
+def _sum_subscripts(ndim: int, shape: tuple) -> str:
+    """Returns the einsum subscripts that sum `ndim` axes to `shape`, without axes of size 1."""
     letters = "abcdefgh"[:ndim]
     kept = letters[ndim - len(shape) :]
     return f"{letters}->{''.join(a for a, n in zip(kept, shape, strict=True) if n != 1)}"
@@ -79,10 +79,10 @@ def _put(x, *, shape, where):
 for label, shape, where in [
     ("front", (4, 3), ((0, 2, 1), (0, 3, 1))),
     ("strided", (5, 4), ((1, 5, 2), (0, 4, 3))),
-    ("backwards", (5,), ((4, -1, -1),)),
-    ("backwards_strided", (5, 3), ((4, 0, -2), (2, -1, -2))),
-    ("nothing", (3, 2), ((2, 2, 1), (0, 2, 1))),
-    ("of_nothing", (0, 2), ((0, 0, 1), (1, 2, 1))),
+    ("reversed", (5,), ((4, -1, -1),)),
+    ("reversed_strided", (5, 3), ((4, 0, -2), (2, -1, -2))),
+    ("empty", (3, 2), ((2, 2, 1), (0, 2, 1))),
+    ("of_empty", (0, 2), ((0, 0, 1), (1, 2, 1))),
     ("past_the_end", (3,), ((1, 3, 4),)),
 ]:
     x = between(-1, 1, *shape)
@@ -93,7 +93,7 @@ case("take_slice", complexes(3), "complex", _take, attrs={"where": ((2, -1, -1),
 JOINED = [
     ("rows", [(1, 3), (2, 3)], 0),
     ("columns", [(2, 1), (2, 2), (2, 3)], 1),
-    ("with_nothing", [(0, 2), (3, 2)], 0),
+    ("with_empty", [(0, 2), (3, 2)], 0),
     ("one", [(2, 2)], 1),
 ]
 for label, shapes, axis in JOINED:
@@ -106,9 +106,9 @@ case("concat", [complexes(2), complexes(1)], "complex",
      lambda *xs, axis: np.concatenate(xs, axis), attrs={"axis": 0})  # fmt: skip
 for label, count, shape, axis in [
     ("front", 2, (2, 3), 0),
-    ("behind", 3, (2,), 1),
+    ("last", 3, (2,), 1),
     ("scalars", 3, (), 0),
-    ("nothing", 2, (0, 2), 1),
+    ("empty", 2, (0, 2), 1),
     ("one", 1, (2,), 0),
 ]:
     xs = [between(-1, 1, *shape) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""The largest elements, permutations and bins."""
+"""Top-k, permutations, binning and search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tests.ops.cases._table import FLOATS, between, case, integers
 
 
-def _places(x, *, k, dtype):
+def _top_k_indices(x, *, k, dtype):
     rows = x.reshape(-1, x.shape[-1]).tolist()
     order = [sorted(range(len(row)), key=lambda i, row=row: (-row[i], i))[:k] for row in rows]
     return np.array(order, dtype).reshape(*x.shape[:-1], k)
@@ -24,12 +24,12 @@ for label, x, k, dtype in [
     ("none", between(-1, 1, 2, 3), 0, "int32"),
     ("all", between(-1, 1, 2, 3), 3, "int32"),
 ]:
-    case("top_k_indices", x, label, _places, attrs={"k": k, "dtype": np.dtype(dtype)},
+    case("top_k_indices", x, label, _top_k_indices, attrs={"k": k, "dtype": np.dtype(dtype)},
          dtypes=() if "ties" in label else None)  # fmt: skip
 
 
 def _in_top_k(predictions, targets, *, k):
-    order = _places(predictions, k=k, dtype="int64")
+    order = _top_k_indices(predictions, k=k, dtype="int64")
     return np.array([t in row for t, row in zip(targets, order, strict=True)])
 
 
@@ -41,8 +41,8 @@ case("in_top_k", [np.array([[0.1, 0.2, 0.9], [0.8, 0.4, 0.1]]), np.array([2, 2])
 
 def _inverted(x):
     y = np.zeros_like(x)
-    for i, place in enumerate(x):
-        y[place] = i
+    for i, j in enumerate(x):
+        y[j] = i
     return y
 
 
@@ -73,7 +73,7 @@ for side in ("left", "right"):
          attrs=attrs)  # fmt: skip
     case("search_sorted", [np.array([1.0, 2.0, 2.0, 3.0]), np.array(2.0)], f"{side}-ties",
          _search_sorted, attrs=attrs)  # fmt: skip
-    case("search_sorted", [ORDERED[:0], between(-2, 2, 2)], f"{side}-nowhere",
+    case("search_sorted", [ORDERED[:0], between(-2, 2, 2)], f"{side}-empty",
          _search_sorted, attrs=attrs)  # fmt: skip
 
 
@@ -84,4 +84,4 @@ def _is_in(x, elements):
 case("is_in", [integers(0, 6, 2, 3), integers(0, 6, 3)], "integers", _is_in)
 case("is_in", [between(-1, 1, 3), between(-1, 1, 2)], "floats", _is_in)
 case("is_in", [np.array(1.5), np.array([0.5, 1.5])], "scalar", _is_in)
-case("is_in", [between(-1, 1, 3), between(-1, 1, 0)], "in_nothing", _is_in)
+case("is_in", [between(-1, 1, 3), between(-1, 1, 0)], "in_empty", _is_in)

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.ops.cases._table import COMPLEXES, FLOATS, INTEGERS, between, case, complexes
 
-PLACES = np.array([[0, 1], [2, 2], [1, 0], [2, 0], [0, 1]])  # one of them twice
+INDICES = np.array([[0, 1], [2, 2], [1, 0], [2, 0], [0, 1]])  # one is repeated
 
 
 def _matrix(values, indices, shape):
@@ -23,7 +23,7 @@ def _sampled_matmul(a, b, indices):
     return np.array([y[i, j] for i, j in indices], y.dtype).reshape(len(indices))
 
 
-def _cases(values, b, label, indices=PLACES):
+def _cases(values, b, label, indices=INDICES):
     options = {"dtypes": FLOATS + COMPLEXES + INTEGERS}
     case(
         "sparse_matmul",
@@ -39,4 +39,4 @@ def _cases(values, b, label, indices=PLACES):
 _cases(between(0.5, 1.5, 5), between(0.5, 1.5, 3, 2), "matrix")
 _cases(complexes(5), complexes(3, 2), "complex")
 _cases(between(0.5, 1.5, 5), between(0.5, 1.5, 3, 0), "no_columns")
-_cases(between(0.5, 1.5, 0), between(0.5, 1.5, 3, 2), "no_values", PLACES[:0])
+_cases(between(0.5, 1.5, 0), between(0.5, 1.5, 3, 2), "no_values", INDICES[:0])

@@ -11,22 +11,22 @@ import scipy.special
 from tests.ops.cases._table import between, binary, case, from_to, off_zero, unary
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(60)
-_TURN = np.arange(64) * 2 * math.pi / 64
+_CIRCLE = np.arange(64) * 2 * math.pi / 64
 _LINE = np.linspace(0, 6, 121)
 
 
 def _from_zero(f):
-    """The integral of `f(t)` from 0 to x, by the rule of Gauss."""
+    """Integrates `f(t)` from 0 to x with Gauss-Legendre quadrature."""
     return lambda x: np.sum(f((_POINTS + 1) / 2 * x[..., None]) * _WEIGHTS, -1) * x / 2
 
 
-def _over_turn(f):
-    """The mean of `f(t, x)` over t from 0 to 2 pi, for which equal weights are as good."""
-    return lambda x: np.mean(f(_TURN, x[..., None]), -1)
+def _over_circle(f):
+    """Averages `f(t, x)` over t from 0 to 2 pi, where equal weights are exact."""
+    return lambda x: np.mean(f(_CIRCLE, x[..., None]), -1)
 
 
 def _over_line(f):
-    """The integral of `f(t, x)` over t from 0, where f is level, to where f has vanished."""
+    """Integrates `f(t, x)` over t from 0, where f is flat, to where f vanishes."""
     weights = np.where(_LINE == 0, 0.5, 1.0) * _LINE[1]
     return lambda x: np.sum(f(_LINE, x[..., None]) * weights, -1)
 
@@ -41,10 +41,10 @@ unary("digamma", lambda x: scipy.special.digamma(x + 1) - 1 / x, 0.2, 4)
 unary("fresnel_sin", _from_zero(lambda t: np.sin(math.pi / 2 * t * t)), -2, 2)
 unary("fresnel_cos", _from_zero(lambda t: np.cos(math.pi / 2 * t * t)), -2, 2)
 unary("expint", lambda x: -np.real(scipy.special.exp1(-x + 0j)), 0.2, 4)
-case("lgamma", off_zero(2, 3) - 0.1, "either_sign", lambda x: np.log(abs(scipy.special.gamma(x))))
-case("digamma", off_zero(2, 3), "either_sign", lambda x: scipy.special.digamma(x + 1) - 1 / x)
+case("lgamma", off_zero(2, 3) - 0.1, "both_signs", lambda x: np.log(abs(scipy.special.gamma(x))))
+case("digamma", off_zero(2, 3), "both_signs", lambda x: scipy.special.digamma(x + 1) - 1 / x)
 for label, x in (("below_1", between(0.1, 0.9, 3)), ("above_1", between(1.2, 3, 2, 2))):
-    # The gradient by JAX is nan above 2.
+    # JAX's gradient is NaN above 2.
     case("spence", x, label, lambda x: np.real(scipy.special.spence(x + 0j)), jax_rule=False)
 
 for label, shapes in {"both": ((2, 1), (3,)), "scalars": ((), ()), "empty": ((0,), (2, 1))}.items():
@@ -55,7 +55,7 @@ case("igammac", [between(0.5, 4, 2, 1), between(0.3, 5, 3)], "both",
 
 
 def _differentiated(a, x, *, order):
-    """By the formula of Cauchy: the mean over a circle of the integral from 0 to x."""
+    """Differentiates igamma with Cauchy's formula, a mean over a circle."""
     n = 32
     radius, turns = a / 3, np.exp(2j * np.pi * np.arange(n) / n)
     values = [_complex_igamma(a + radius * turn, x) / turn**order for turn in turns]
@@ -70,14 +70,14 @@ def _complex_igamma(a, x):
     return total
 
 
-for order in (1, 2):  # x below a and above it, for which there are two formulas
+for order in (1, 2):  # x below and above a, which use different formulas
     inputs = [between(1, 3, 2, 1), np.array([0.4, 0.9, 2.5, 5.0])]
     case("igamma_derivative", inputs, str(order), _differentiated, attrs={"order": order},
          jax_rule=False)  # fmt: skip
 
 
 def _zeta(x, q):
-    """Thirty terms, and the rest by the formula of Euler and Maclaurin."""
+    """Sums thirty terms, and the rest with the Euler-Maclaurin formula."""
     y, n = sum((q + k) ** -x for k in range(30)), q + 30
     rest = n ** (1 - x) / (x - 1) + n**-x / 2
     factor = x * n ** (-x - 1)
@@ -102,8 +102,8 @@ binary("nextafter", lambda a, b: a + np.where(b > a, 1, -1) * np.spacing(a), fro
        off_zero, differences=False, jax_rule=False)  # fmt: skip
 
 BESSEL = {
-    "bessel_i": lambda n: _over_turn(lambda t, x: np.cos(n * t) * np.exp(x * np.cos(t))),
-    "bessel_j": lambda n: _over_turn(lambda t, x: np.cos(n * t - x * np.sin(t))),
+    "bessel_i": lambda n: _over_circle(lambda t, x: np.cos(n * t) * np.exp(x * np.cos(t))),
+    "bessel_j": lambda n: _over_circle(lambda t, x: np.cos(n * t - x * np.sin(t))),
     "bessel_k": lambda n: _over_line(lambda t, x: np.cosh(n * t) * np.exp(-x * np.cosh(t))),
     "bessel_y": lambda n: lambda x: scipy.special.yn(n, x),
     "bessel_ie": lambda n: lambda x: BESSEL["bessel_i"](n)(x) * np.exp(-abs(x)),

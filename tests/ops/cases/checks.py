@@ -1,4 +1,4 @@
-"""Identities that look at what passes through them."""
+"""Identities that check their input."""
 
 from tests.ops.cases._table import case, integers, unary
 

@@ -1,4 +1,4 @@
-"""Rows are added up as NumPy's `add.at` does it."""
+"""Sums of rows agree with NumPy's `add.at`."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SHAPES = {
 }
 
 
-def drawn(kind, dtype="float32", index_dtype="int32"):
+def random_rows(kind, dtype="float32", index_dtype="int32"):
     rng = np.random.default_rng(3)
     indices, rest = SHAPES[kind]
     values = rng.normal(size=(*indices, *rest)).astype(dtype)
@@ -23,8 +23,8 @@ def drawn(kind, dtype="float32", index_dtype="int32"):
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("index_dtype", ["int16", "int32", "int64"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
-def test_sums_are_the_same_to_the_last_bit(kind, dtype, index_dtype):
-    values, indices = drawn(kind, dtype, index_dtype)
+def test_sums_are_bit_for_bit_identical(kind, dtype, index_dtype):
+    values, indices = random_rows(kind, dtype, index_dtype)
     expected = np.zeros((40, *SHAPES[kind][1]), dtype)
     np.add.at(expected, indices, values)
 
@@ -37,8 +37,8 @@ def test_sums_are_the_same_to_the_last_bit(kind, dtype, index_dtype):
 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize(("method", "sign"), [("scatter_add", 1), ("scatter_sub", -1)])
-def test_rows_of_a_variable_are_changed(kind, method, sign):
-    values, indices = drawn(kind, "float64")
+def test_scatter_methods_of_variables(kind, method, sign):
+    values, indices = random_rows(kind, "float64")
     start = np.random.default_rng(4).normal(size=(40, *SHAPES[kind][1]))
     variable = tf.Variable(start)
     getattr(variable, method)(tf.IndexedSlices(tf.constant(values), tf.constant(indices)))
@@ -48,7 +48,7 @@ def test_rows_of_a_variable_are_changed(kind, method, sign):
     np.testing.assert_allclose(variable, expected, rtol=1e-13, atol=1e-13)
 
 
-def test_rows_that_are_not_named_stay_as_they_are_bit_by_bit():
+def test_other_rows_are_not_changed():
     array = np.full((5, 3000), -0.0)
     rows.add_at(array, np.array([1, 3]), np.zeros((2, 3000)))
 
@@ -56,7 +56,7 @@ def test_rows_that_are_not_named_stay_as_they_are_bit_by_bit():
 
 
 @pytest.mark.parametrize("size", [1000, 100_000])
-def test_a_table_of_any_size_is_added_to(size):
+def test_adding_to_small_and_large_tables(size):
     values, indices = np.ones((500, 8)), np.arange(500) * 7 % 90 * (size // 100)
     array = np.zeros((size, 8))
     rows.add_at(array, indices, values)
@@ -64,7 +64,7 @@ def test_a_table_of_any_size_is_added_to(size):
     np.testing.assert_array_equal(array[:, 3], np.bincount(indices, minlength=size))
 
 
-def test_few_rows_integers_and_unlike_shapes_are_left_to_numpy():
+def test_numpy_handles_few_rows_integers_and_broadcasts():
     ones = np.ones((2000, 2))
     assert not rows.is_faster(ones[:3], np.zeros(3, int))
     assert not rows.is_faster(ones.astype(int), np.zeros(2000, int))

@@ -23,7 +23,7 @@ for name, reference in {"softmax": _softmax, "log_softmax": _log_softmax}.items(
 
 
 def _sparsemax(x, *, axis):
-    """The nearest point whose coordinates are not negative and sum to 1, by bisection."""
+    """Projects onto the probability simplex by bisection."""
     low, high = (x.max(axis, keepdims=True, initial=-np.inf) - shift for shift in (1, 0))
     for _ in range(60):
         middle = (low + high) / 2
@@ -33,7 +33,9 @@ def _sparsemax(x, *, axis):
 
 
 SCORES = np.array([[0.3, 1.1, 0.9, -1.0], [2.0, 0.1, 0.2, 0.4], [0.11, 0.13, 0.18, 0.04]])
-case("sparsemax", SCORES, "last", _sparsemax, attrs={"axis": 1}, jax_rule=False)  # a max's corners
+case(
+    "sparsemax", SCORES, "last", _sparsemax, attrs={"axis": 1}, jax_rule=False
+)  # non-differentiable points
 case("sparsemax", SCORES.T.copy(), "first", _sparsemax, attrs={"axis": 0}, jax_rule=False)
 case("sparsemax", SCORES[:0], "empty", _sparsemax, attrs={"axis": 1})
 

@@ -1,4 +1,4 @@
-"""Softmax and cross entropies: small logits take a shorter way, to the same numbers."""
+"""Softmax and cross entropies, with and without the shift of large logits."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from retrograde.ops.normalization import _needs_no_shift
 
 FLOATS = [(np.float32, 2e-6), (np.float64, 1e-14)]
 
-# The root of the sum of squares decides: 40 and more takes the long way.
+# Norms of the logits. From 40 on, the maximum is subtracted.
 SIZES = [1e-3, 1.0, 39.0, 39.99, 40.01, 100.0, 1e4]
 
 
@@ -18,15 +18,15 @@ def logits_of_size(size, dtype):
     return (x * size / np.sqrt(np.vdot(x, x))).astype(dtype)
 
 
-def test_both_ways_are_taken():
-    ways = [bool(_needs_no_shift(np, logits_of_size(size, np.float64))) for size in SIZES]
+def test_small_logits_need_no_shift():
+    unshifted = [bool(_needs_no_shift(np, logits_of_size(size, np.float64))) for size in SIZES]
 
-    assert ways == [True, True, True, True, False, False, False]
+    assert unshifted == [True, True, True, True, False, False, False]
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
 @pytest.mark.parametrize("size", SIZES)
-def test_softmax_is_right_on_both_ways(size, dtype, tolerance):
+def test_softmax_with_and_without_shift(size, dtype, tolerance):
     x, tiny = logits_of_size(size, dtype), np.finfo(dtype).tiny
 
     for axis in (0, 1):
@@ -37,7 +37,7 @@ def test_softmax_is_right_on_both_ways(size, dtype, tolerance):
 
 @pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
 @pytest.mark.parametrize("size", SIZES)
-def test_cross_entropies_of_labels_are_right_on_both_ways(size, dtype, tolerance):
+def test_sparse_cross_entropy_with_and_without_shift(size, dtype, tolerance):
     x, labels = logits_of_size(size, dtype), np.array([0, 1, 2, 3, 4, 0])
     logs = scipy.special.log_softmax(x.astype(np.longdouble), axis=1)
     p = np.exp(logs) - np.eye(5)[labels]
@@ -52,7 +52,7 @@ def test_cross_entropies_of_labels_are_right_on_both_ways(size, dtype, tolerance
     np.testing.assert_allclose(tape.gradient(losses, logits), p, rtol=0, atol=tolerance)
 
 
-def test_the_loss_of_a_sure_and_right_answer_keeps_its_digits():
+def test_small_losses_are_precise():
     logits = tf.constant([[15.0, 0.0], [30.0, 0.0]])
 
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits([0, 0], logits)

@@ -1,4 +1,4 @@
-"""Sums as products with ones are the sums that NumPy adds up."""
+"""Sums computed as products with ones agree with NumPy's sums."""
 
 import itertools
 
@@ -20,22 +20,22 @@ def sums(draw):
 
 
 @given(sums())
-def test_all_axes_of_all_shapes_add_up(case):
+def test_all_axes_of_all_shapes(case):
     shape, axis, keepdims, dtype = case
     x = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
 
     y = sum_floats(x, dtype, axis, keepdims)
 
-    expected = np.add.reduce(x, axis=axis, keepdims=keepdims)  # whole numbers: no rounding
+    expected = np.add.reduce(x, axis=axis, keepdims=keepdims)  # integers: no rounding
     assert (y.shape, y.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize("axis", [(0,), (1,), (0, 1)])
-@pytest.mark.parametrize("layout", ["transposed", "every_second", "reversed"])
-def test_arrays_laid_out_otherwise_add_up(axis, layout):
+@pytest.mark.parametrize("layout", ["transposed", "strided", "reversed"])
+def test_other_memory_layouts(axis, layout):
     x = np.arange(48.0).reshape(6, 8)
-    x = {"transposed": x.T, "every_second": x[::2, ::2], "reversed": x[::-1, ::-1]}[layout]
+    x = {"transposed": x.T, "strided": x[::2, ::2], "reversed": x[::-1, ::-1]}[layout]
 
     np.testing.assert_array_equal(sum_floats(x, x.dtype, axis, False), np.add.reduce(x, axis=axis))
 
@@ -45,7 +45,7 @@ PAIRS = list(itertools.combinations([1.0, np.inf, -np.inf, np.nan], 2))
 
 @pytest.mark.parametrize("values", PAIRS)
 @pytest.mark.parametrize("axis", [(0,), (1,), (0, 1)])
-def test_what_is_not_finite_is_not_lost(values, axis):
+def test_non_finite_values_are_propagated(values, axis):
     x = np.ones((5, 7), np.float32)
     x[2, 3], x[4, 3] = values
     with np.errstate(invalid="ignore"):
@@ -53,7 +53,7 @@ def test_what_is_not_finite_is_not_lost(values, axis):
         np.testing.assert_array_equal(sum_floats(x, x.dtype, axis, False), expected)
 
 
-def test_long_rows_are_added_by_pairs_and_keep_their_digits():
+def test_long_rows_use_pairwise_summation():
     x = np.random.default_rng(0).random((2, 1_000_000), np.float32)
 
     y = sum_floats(x, x.dtype, (1,), False)
@@ -64,7 +64,7 @@ def test_long_rows_are_added_by_pairs_and_keep_their_digits():
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(4096, 8), (300, 300), (1000, 4, 5)])
-def test_products_lose_no_more_digits_than_sums(shape, dtype):
+def test_products_are_as_precise_as_sums(shape, dtype):
     x = np.random.default_rng(1).standard_normal(shape).astype(dtype)
     exact = np.add.reduce(x, axis=0, dtype=np.longdouble)
     scale = np.finfo(dtype).eps * np.abs(x).sum(axis=0)
@@ -72,7 +72,7 @@ def test_products_lose_no_more_digits_than_sums(shape, dtype):
     assert np.all(np.abs(sum_floats(x, dtype, (0,), False) - exact) <= scale)
 
 
-def test_nobody_can_change_the_ones():
+def test_the_shared_ones_are_read_only():
     row = ones(3, "f")
 
     with pytest.raises(ValueError, match="read-only"):
