@@ -1,4 +1,4 @@
-"""Functions that change something, or depend on more than their arguments."""
+"""Tests functions with state: variables, random numbers, Python callbacks and datasets."""
 
 import sys
 
@@ -7,12 +7,12 @@ import pytest
 
 import retrograde as tf
 
-BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
+NUMPY_AND_XLA = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
 
 
 class TestVariables:
-    @BOTH
-    def test_reads_and_writes_in_order(self, compiled):
+    @NUMPY_AND_XLA
+    def test_reads_and_assignments_keep_their_order(self, compiled):
         v = tf.Variable(1.0)
 
         @tf.function(jit_compile=compiled)
@@ -28,19 +28,19 @@ class TestVariables:
         assert results == [[1.0, 2.0], [2.0, 4.0], [4.0, 5.0]]
         assert v.numpy() == 5.0
 
-    @BOTH
-    def test_a_value_that_was_handed_out_does_not_change(self, compiled):
+    @NUMPY_AND_XLA
+    def test_later_calls_do_not_change_values_read_before(self, compiled):
         v = tf.Variable([1.0, 2.0])
         f = tf.function(lambda: v.assign_add([1.0, 1.0]), jit_compile=compiled)
 
-        seen = [f().numpy() for _ in range(4)]
-        held = v.value()
+        results = [f().numpy() for _ in range(4)]
+        value_read = v.value()
         f()
 
-        assert [s.tolist() for s in seen] == [[2, 3], [3, 4], [4, 5], [5, 6]]
-        assert held.numpy().tolist() == [5.0, 6.0]
+        assert [result.tolist() for result in results] == [[2, 3], [3, 4], [4, 5], [5, 6]]
+        assert value_read.numpy().tolist() == [5.0, 6.0]
 
-    @BOTH
+    @NUMPY_AND_XLA
     def test_a_variable_can_be_assigned_to_itself(self, compiled):
         v, w = tf.Variable(2.0), tf.Variable(5.0)
 
@@ -55,8 +55,8 @@ class TestVariables:
             assert float(f(tf.constant(3.0))) == value * 5.0
             assert (float(v), float(w)) == (value, 5.0)
 
-    @BOTH
-    def test_what_is_assigned_outside_is_seen_inside(self, compiled):
+    @NUMPY_AND_XLA
+    def test_assignments_between_calls_are_used(self, compiled):
         v = tf.Variable(1.0)
         f = tf.function(lambda x: v * x, jit_compile=compiled)
 
@@ -66,8 +66,8 @@ class TestVariables:
         v.assign_add(1.0)
         assert f(tf.constant(2.0)).numpy() == 12.0
 
-    @BOTH
-    def test_scattering(self, compiled):
+    @NUMPY_AND_XLA
+    def test_scatter_methods(self, compiled):
         v, w = tf.Variable(tf.zeros([4, 2])), tf.Variable(tf.zeros([4, 2]))
 
         def body(variable, i, x):
@@ -82,7 +82,7 @@ class TestVariables:
             assert f(i, x).numpy() == body(w, i, x).numpy()
         assert np.array_equal(v, w)
 
-    def test_variables_of_open_shape(self):
+    def test_variables_of_unknown_shape(self):
         v = tf.Variable([1.0], shape=tf.TensorShape([None]))
         f = tf.function(lambda: tf.reduce_sum(v))
 
@@ -91,13 +91,13 @@ class TestVariables:
             assert f().numpy() == sum(values)
         assert len(f.recordings()) == 2
 
-    @pytest.mark.parametrize("at", [1, 2, 3], ids=["first", "second", "third"])
-    def test_a_call_that_fails_changes_nothing(self, at):
+    @pytest.mark.parametrize("failing_call", [1, 2, 3], ids=["first", "second", "third"])
+    def test_a_failed_call_does_not_change_variables(self, failing_call):
         v, n = tf.Variable(1.0), [0]
 
         def check(x):
             n[0] += 1
-            if n[0] == at:
+            if n[0] == failing_call:
                 raise ValueError("enough")
             return x
 
@@ -106,17 +106,17 @@ class TestVariables:
             v.assign_add(x)
             return tf.numpy_function(check, [v * 2.0], tf.float32)
 
-        for _ in range(at - 1):
+        for _ in range(failing_call - 1):
             f(tf.constant(1.0))
         with pytest.raises(ValueError, match="enough"):
             f(tf.constant(1.0))
 
-        assert v.numpy() == at
+        assert v.numpy() == failing_call
 
 
-DRAWING = {
+RANDOM_FUNCTIONS = {
     "normal": lambda: tf.random.normal([3]),
-    "with a seed": lambda: tf.random.uniform([3], seed=7),
+    "uniform with a seed": lambda: tf.random.uniform([3], seed=7),
     "integers": lambda: tf.random.uniform([3], 0, 100, tf.int32),
     "truncated": lambda: tf.random.truncated_normal([3]),
     "shuffle": lambda: tf.random.shuffle(tf.range(20)),
@@ -124,27 +124,27 @@ DRAWING = {
     "poisson": lambda: tf.random.poisson([3], 50.0),
     "categorical": lambda: tf.random.categorical(tf.zeros([2, 50]), 5),
     "dropout": lambda: tf.nn.dropout(tf.ones([20]), 0.5),
-    "two": lambda: tf.random.normal([2]) + tf.random.normal([2]),
+    "two draws": lambda: tf.random.normal([2]) + tf.random.normal([2]),
 }
 
 
 class TestRandomNumbers:
-    @BOTH
-    @pytest.mark.parametrize("name", DRAWING)
-    def test_each_call_draws_as_eager_code_would(self, name, compiled):
-        body = DRAWING[name]
+    @NUMPY_AND_XLA
+    @pytest.mark.parametrize("name", RANDOM_FUNCTIONS)
+    def test_calls_draw_the_same_numbers_as_eager_code(self, name, compiled):
+        body = RANDOM_FUNCTIONS[name]
         f = tf.function(body, jit_compile=compiled)
         tf.random.set_seed(3)
         expected = [body().numpy() for _ in range(4)]
         tf.random.set_seed(3)
 
-        found = [f().numpy() for _ in range(4)]
+        actual = [f().numpy() for _ in range(4)]
 
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
-        assert not np.array_equal(found[1], found[2])
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
+        assert not np.array_equal(actual[1], actual[2])
         assert len(f.recordings()) == 1
 
-    def test_generators_go_on_and_stateless_seeds_count(self):
+    def test_generators_advance_and_stateless_seeds_are_arguments(self):
         a, b = (tf.random.Generator.from_seed(1) for _ in range(2))
         f = tf.function(lambda: a.normal([2]))
         g = tf.function(lambda seed: tf.random.stateless_normal([2], seed))
@@ -155,7 +155,7 @@ class TestRandomNumbers:
             assert np.array_equal(g(seed), tf.random.stateless_normal([2], seed))
         assert len(f.recordings()) == len(g.recordings()) == 1
 
-    def test_draws_are_not_spent_by_a_replay_that_diverged(self):
+    def test_a_replay_that_violates_a_guard_draws_no_numbers(self):
         def body(x):
             y = tf.random.normal([])
             return y + tf.random.normal([]) if x > 0.0 else y
@@ -168,7 +168,7 @@ class TestRandomNumbers:
 
         assert [f(tf.constant(s)).numpy() for s in signs] == expected
 
-    def test_recomputed_gradients_see_the_same_draws(self):
+    def test_recompute_grad_draws_the_same_numbers(self):
         block = tf.recompute_grad(lambda x: x * tf.nn.dropout(x, 0.5))
 
         def body(x):
@@ -184,7 +184,7 @@ class TestRandomNumbers:
 
 
 class TestPythonCode:
-    def test_print_prints_in_every_call(self, capsys):
+    def test_print_runs_in_every_call(self, capsys):
         @tf.function
         def f(x):
             tf.print("x:", x, {"twice": 2.0 * x})
@@ -195,8 +195,8 @@ class TestPythonCode:
 
         assert capsys.readouterr().err == "x: 1 {'twice': 2}\nx: 2 {'twice': 4}\n"
 
-    @BOTH
-    def test_numpy_functions_are_called_anew(self, compiled):
+    @NUMPY_AND_XLA
+    def test_numpy_function_runs_in_every_call(self, compiled):
         calls = []
 
         def count(x):
@@ -210,7 +210,7 @@ class TestPythonCode:
         assert [f(tf.constant(1.0)).numpy() for _ in range(3)] == [2.0, 3.0, 4.0]
         assert len(calls) == 3
 
-    def test_what_is_printed_is_printed_in_every_call(self, capsys):
+    def test_print_in_a_compiled_function_runs_in_every_call(self, capsys):
         def step(x):
             tf.print(tf.sin(x), output_stream=sys.stdout)
             return x * 2.0
@@ -222,19 +222,19 @@ class TestPythonCode:
         assert capsys.readouterr().out == "0\n" * 3
         assert f.recordings()[0].uncompiled == "print"
 
-    def test_py_functions_are_followed_inside_and_outside(self):
+    def test_py_function_is_differentiable_inside_and_outside_of_functions(self):
         scale = [1.0]
 
         def body(x):
             return tf.py_function(lambda t: t * t * scale[0], [x], tf.float32)
 
-        def both(x):
+        def value_and_gradient(x):
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 y = body(x)
             return y, tape.gradient(y, x)
 
-        f, g = tf.function(body), tf.function(both)
+        f, g = tf.function(body), tf.function(value_and_gradient)
         x = tf.constant(3.0)
         for scale[0] in (1.0, 2.0, 3.0):
             with tf.GradientTape() as tape:
@@ -243,26 +243,26 @@ class TestPythonCode:
             assert (float(y), float(tape.gradient(y, x))) == (9 * scale[0], 6 * scale[0])
             assert [float(v) for v in g(x)] == [9 * scale[0], 6 * scale[0]]
 
-    @BOTH
-    def test_python_code_sees_what_was_assigned_before_it(self, compiled):
-        v, seen = tf.Variable(0.0), []
+    @NUMPY_AND_XLA
+    def test_numpy_function_reads_variables_assigned_before_it(self, compiled):
+        v, values_read = tf.Variable(0.0), []
 
-        def look(x):
-            seen.append(v.numpy().item())
+        def read_and_assign(x):
+            values_read.append(v.numpy().item())
             v.assign_add(100.0)
             return x
 
         @tf.function(jit_compile=compiled)
         def f(x):
             v.assign(x * 2.0)
-            y = tf.numpy_function(look, [x + 0.0], tf.float32)
+            y = tf.numpy_function(read_and_assign, [x + 0.0], tf.float32)
             return y + v
 
         assert [f(tf.constant(x)).numpy() for x in (1.0, 2.0, 3.0)] == [103.0, 106.0, 109.0]
-        assert seen == [2.0, 4.0, 6.0]
+        assert values_read == [2.0, 4.0, 6.0]
         assert v.numpy() == 106.0
 
-    def test_python_code_sees_a_variable_that_was_handed_in(self):
+    def test_numpy_function_reads_a_variable_argument(self):
         def body(v, x):
             v.assign(x * 2.0)
             y = tf.numpy_function(lambda x: x + v.numpy(), [x], tf.float32)
@@ -277,10 +277,10 @@ class TestPythonCode:
             assert (y.numpy(), v.numpy()) == (5 * x, 2 * x)
             assert tape.gradient(y, v).numpy() == 1.0
 
-    def test_what_python_code_saw_is_taken_back_if_the_call_fails(self):
+    def test_assignments_are_undone_if_a_numpy_function_fails(self):
         v, fails = tf.Variable(0.0), [False]
 
-        def look(x):
+        def fail_or_return(x):
             if fails[0]:
                 raise ValueError("no")
             return x
@@ -288,7 +288,7 @@ class TestPythonCode:
         @tf.function
         def f(x):
             v.assign(x)
-            return tf.numpy_function(look, [x], tf.float32)
+            return tf.numpy_function(fail_or_return, [x], tf.float32)
 
         for x in (1.0, 2.0):
             f(tf.constant(x))
@@ -297,7 +297,7 @@ class TestPythonCode:
             f(tf.constant(3.0))
         assert v.numpy() == 2.0
 
-    def test_numpy_results_of_another_shape_are_another_recording(self):
+    def test_numpy_function_results_of_another_shape_have_another_trace(self):
         size = [2]
         f = tf.function(lambda: tf.numpy_function(lambda: np.ones(size[0]), [], tf.float64) * 2.0)
 
@@ -307,14 +307,14 @@ class TestPythonCode:
 
 
 class TestDatasets:
-    @BOTH
-    def test_an_iterator_goes_on(self, compiled):
+    @NUMPY_AND_XLA
+    def test_an_iterator_advances_in_every_call(self, compiled):
         elements = iter(tf.data.Dataset.range(5).repeat())
         f = tf.function(lambda: next(elements) * 10, jit_compile=compiled)
 
         assert [int(f()) for _ in range(7)] == [0, 10, 20, 30, 40, 0, 10]
 
-    def test_a_loop_over_a_dataset_sees_its_elements_of_now(self):
+    def test_a_loop_over_a_dataset_reads_its_current_elements(self):
         count = [3]
 
         def generate():
@@ -334,7 +334,7 @@ class TestDatasets:
         for count[0] in (3, 3, 5, 1, 5):
             assert int(total()) == sum(range(count[0]))
 
-    def test_datasets_as_arguments_are_told_apart(self):
+    def test_different_dataset_arguments(self):
         @tf.function
         def total(data):
             result = tf.constant(0, tf.int64)
@@ -346,7 +346,7 @@ class TestDatasets:
 
         assert [int(total(data)) for data in (short, long, short, long)] == [3, 10, 3, 10]
 
-    def test_a_shuffled_dataset_is_shuffled_anew(self):
+    def test_a_dataset_is_shuffled_in_every_call(self):
         data = tf.data.Dataset.range(20).shuffle(20)
         f = tf.function(lambda: tf.stack(list(data)))
 
@@ -355,7 +355,7 @@ class TestDatasets:
         assert len(set(orders)) == 4
         assert all(sorted(order) == list(range(20)) for order in orders)
 
-    def test_the_end_is_an_error_as_outside(self):
+    def test_the_end_of_an_iterator_raises(self):
         elements = iter(tf.data.Dataset.range(2))
         f = tf.function(elements.get_next)
 
@@ -364,7 +364,7 @@ class TestDatasets:
             with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
                 f()
 
-    def test_nothing_is_lost_when_a_replay_diverges(self):
+    def test_a_replay_that_violates_a_guard_loses_no_elements(self):
         elements = iter(tf.data.Dataset.range(8))
 
         @tf.function

@@ -1,4 +1,4 @@
-"""Tapes around functions: one call, differentiable to any order."""
+"""Tests functions under tapes: a function is one call, differentiable to any order."""
 
 import contextlib
 import functools
@@ -11,7 +11,7 @@ import pytest
 import retrograde as tf
 from retrograde.core.recorders import Recorder
 
-BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
+NUMPY_AND_XLA = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
 
 RNG = np.random.default_rng(0)
 W = tf.Variable(RNG.normal(size=(3, 3)) * 0.5)
@@ -23,8 +23,8 @@ def network(x):
     return tf.reduce_sum(h**3), h
 
 
-def three_orders(f, x):
-    """Values and derivatives by the input, a variable, and a tensor of the closure."""
+def derivatives_to_third_order(f, x):
+    """Returns the value and derivatives with respect to the input, W and CAPTURED."""
     tf.random.set_seed(3)
     sources = [x, W, CAPTURED]
     with tf.GradientTape() as third:
@@ -41,18 +41,18 @@ def three_orders(f, x):
     return [y, *g, *gg, *third.gradient(ss, sources)]
 
 
-@BOTH
-def test_three_orders(compiled):
+@NUMPY_AND_XLA
+def test_derivatives_to_third_order(compiled):
     f = tf.function(network, jit_compile=compiled)
     for _ in range(3):
         x = tf.constant(RNG.normal(size=3))
-        expected, found = three_orders(network, x), three_orders(f, x)
-        for a, b in zip(expected, found, strict=True):
+        expected, actual = derivatives_to_third_order(network, x), derivatives_to_third_order(f, x)
+        for a, b in zip(expected, actual, strict=True):
             np.testing.assert_allclose(b, a, rtol=1e-9)
     assert len(f.recordings()) == 1
 
 
-@BOTH
+@NUMPY_AND_XLA
 @pytest.mark.parametrize("persistent", [False, True])
 def test_jacobians_and_forward_mode(compiled, persistent):
     f, x = tf.function(network, jit_compile=compiled), tf.constant(RNG.normal(size=3))
@@ -64,54 +64,54 @@ def test_jacobians_and_forward_mode(compiled, persistent):
             _, h = g(x)
         return tape.jacobian(h, [x, W])
 
-    def pushed(g):
+    def jvp(g):
         tf.random.set_seed(1)
         with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
             y, _ = g(x)
         return [accumulator.jvp(y)]
 
-    for what in (jacobian, pushed):
+    for differentiate in (jacobian, jvp):
         for _ in range(2):
-            for a, b in zip(what(network), what(f), strict=True):
+            for a, b in zip(differentiate(network), differentiate(f), strict=True):
                 np.testing.assert_allclose(b, a, rtol=1e-12)
 
 
-def test_a_tape_hears_one_call():
-    heard = []
+def test_a_tape_records_a_function_as_one_call():
+    recorded = []
 
     class Tape(tf.GradientTape):
         def record(self, primitive, inputs, attrs, y):
-            heard.append(primitive.name)
+            recorded.append(primitive.name)
             super().record(primitive, inputs, attrs, y)
 
     f, x = tf.function(network), tf.constant(RNG.normal(size=3))
     for _ in range(2):
-        heard.clear()
+        recorded.clear()
         with Tape() as tape:
             tape.watch(x)
             y, _ = f(x)
-        assert heard == ["function"]
+        assert recorded == ["function"]
         assert tape.gradient(y, x) is not None
 
 
-def test_other_recorders_hear_everything():
-    heard = []
+def test_other_recorders_record_every_operation():
+    recorded = []
 
-    class Listener(Recorder):
+    class CallRecorder(Recorder):
         def record(self, primitive, *_):
-            heard.append(primitive.name)
+            recorded.append(primitive.name)
 
     from retrograde.core.recorders import use_recorders
 
     f = tf.function(lambda x: tf.sin(x) + 1.0)
     for _ in range(2):
-        heard.clear()
-        with use_recorders([Listener()]):
+        recorded.clear()
+        with use_recorders([CallRecorder()]):
             f(tf.constant(1.0))
-        assert heard == ["sin", "add"]
+        assert recorded == ["sin", "add"]
 
 
-def test_no_way_is_none():
+def test_unconnected_gradients_are_none():
     f = tf.function(lambda x, w: (x * tf.stop_gradient(w), tf.constant(2.0)))
     x, w = tf.constant(3.0), tf.constant(5.0)
     for _ in range(2):
@@ -122,8 +122,8 @@ def test_no_way_is_none():
         assert tape.gradient(c, x) is None
 
 
-@BOTH
-def test_rows_of_a_table(compiled):
+@NUMPY_AND_XLA
+def test_gradients_of_gather_are_indexed_slices(compiled):
     table = tf.Variable(RNG.normal(size=(10, 2)).astype(np.float32))
     f = tf.function(lambda i: tf.reduce_sum(tf.gather(table, i) ** 2), jit_compile=compiled)
     for rows in ([1, 2], [3, 3]):
@@ -136,14 +136,14 @@ def test_rows_of_a_table(compiled):
         np.testing.assert_allclose(tf.convert_to_tensor(g), expected, rtol=1e-6)
 
 
-@BOTH
-def test_custom_gradients_see_the_values_of_the_call(compiled):
+@NUMPY_AND_XLA
+def test_custom_gradients_use_the_values_of_the_call(compiled):
     @tf.custom_gradient
-    def twice(x):
+    def double_exp(x):
         e = tf.exp(x)
         return e * 2.0, lambda g: g * e * 5.0
 
-    f = tf.function(lambda x: twice(x) + x, jit_compile=compiled)
+    f = tf.function(lambda x: double_exp(x) + x, jit_compile=compiled)
     for v in (1.0, 2.0, 0.5):
         x = tf.constant(v)
         with tf.GradientTape() as outer:
@@ -156,8 +156,8 @@ def test_custom_gradients_see_the_values_of_the_call(compiled):
         np.testing.assert_allclose(outer.gradient(d, x), 5 * np.exp(v), rtol=1e-6)
 
 
-@BOTH
-def test_a_custom_gradient_may_be_made_of_rows(compiled):
+@NUMPY_AND_XLA
+def test_recompute_grad_of_gather(compiled):
     table = tf.Variable([1.0, 2.0, 3.0])
     lookup = tf.recompute_grad(lambda rows: tf.gather(rows, [2, 0, 2]) ** 2)
     f = tf.function(lambda: lookup(table), jit_compile=compiled)
@@ -167,10 +167,10 @@ def test_a_custom_gradient_may_be_made_of_rows(compiled):
         np.testing.assert_allclose(tape.gradient(y, table), [2.0, 0.0, 12.0])
 
 
-@BOTH
+@NUMPY_AND_XLA
 @pytest.mark.parametrize("f", [tf.math.cumprod, tf.sort, tf.nn.softmax])
-def test_jacobians_under_another_tape(f, compiled):
-    def two_orders(f, x):
+def test_gradient_of_a_jacobian(f, compiled):
+    def jacobian_and_gradient(f, x):
         with tf.GradientTape() as outer:
             outer.watch(x)
             with tf.GradientTape() as inner:
@@ -179,13 +179,13 @@ def test_jacobians_under_another_tape(f, compiled):
             jacobian = inner.jacobian(y, x)
         return [jacobian, outer.gradient(jacobian, x)]
 
-    compiled, x = tf.function(f, jit_compile=compiled), tf.constant([0.3, -1.2, 0.7], tf.float64)
-    pairs = zip(two_orders(compiled, x), two_orders(f, x), strict=True)
-    for found, expected in pairs:
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    function, x = tf.function(f, jit_compile=compiled), tf.constant([0.3, -1.2, 0.7], tf.float64)
+    pairs = zip(jacobian_and_gradient(function, x), jacobian_and_gradient(f, x), strict=True)
+    for actual, expected in pairs:
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_updates_under_a_tape_happen_once():
+def test_variables_are_assigned_once_under_a_tape():
     v = tf.Variable(1.0)
 
     @tf.function
@@ -201,7 +201,7 @@ def test_updates_under_a_tape_happen_once():
         assert (float(v), float(y), float(tape.gradient(y, x))) == (k + 2, 2 * (k + 2), k + 2)
 
 
-def doubled_first(v, x):
+def double_then_read(v, x):
     v.assign(v * 2.0)
     return x * v * v
 
@@ -212,76 +212,76 @@ def read_before_and_after(v, x):
     return before + v * v
 
 
-def moved_by_the_input(v, x):
+def update_by_the_input(v, x):
     v.assign_add(x)
     v.assign_sub(v / 4.0)
     return x * v
 
 
-def written_first(v, x):
+def assign_input_then_read(v, x):
     v.assign(x * x)
     return v * v * v
 
 
-def given_a_constant(v, x):
+def assign_constant_then_read(v, x):
     v.assign(7.0)
     return v * v * x
 
 
-def trained_by_itself(v, x):
+def train_then_read(v, x):
     with tf.GradientTape() as tape:
         loss = v * v * x
     v.assign_sub(0.1 * tape.gradient(loss, v))
     return v * v * x
 
 
-def written_by_another_function(v, x):
-    return tf.function(written_first)(v, x) * v
+def assign_in_a_nested_function(v, x):
+    return tf.function(assign_input_then_read)(v, x) * v
 
 
-WRITERS = [
-    doubled_first,
+ASSIGNING_FUNCTIONS = [
+    double_then_read,
     read_before_and_after,
-    moved_by_the_input,
-    written_first,
-    given_a_constant,
-    trained_by_itself,
-    written_by_another_function,
+    update_by_the_input,
+    assign_input_then_read,
+    assign_constant_then_read,
+    train_then_read,
+    assign_in_a_nested_function,
 ]
 
 
-def two_orders_and_forwards(f, x):
-    """The value, derivatives by a variable and by `x`, and that of the variable forwards."""
+def all_derivatives(f, x):
+    """Returns the value, the variable, and derivatives in reverse and forward mode."""
     v = tf.Variable(2.0)
     with tf.GradientTape(persistent=True) as outer, tf.GradientTape() as inner:
         outer.watch(x)
         inner.watch(x)
         y = f(v, x)
-    found = [y, v.value(), *inner.gradient(y, [v, x])]
+    values = [y, v.value(), *inner.gradient(y, [v, x])]
     v.assign(2.0)
     with tf.autodiff.ForwardAccumulator(v, tf.constant(1.0)) as accumulator:
         z = f(v, x)
-    found += [outer.gradient(y, v), accumulator.jvp(z)]
-    return [None if g is None else float(g) for g in found]
+    values += [outer.gradient(y, v), accumulator.jvp(z)]
+    return [None if g is None else float(g) for g in values]
 
 
-@BOTH
-@pytest.mark.parametrize("f", WRITERS, ids=lambda f: f.__name__)
-def test_what_a_variable_is_given_leads_to_the_variable_as_in_eager_code(f, compiled):
-    compiled = tf.function(f, jit_compile=compiled)
+@NUMPY_AND_XLA
+@pytest.mark.parametrize("f", ASSIGNING_FUNCTIONS, ids=lambda f: f.__name__)
+def test_derivatives_through_assignments_match_eager_code(f, compiled):
+    function = tf.function(f, jit_compile=compiled)
     for number in (3.0, 0.5, 1.0):
         x = tf.constant(number)
-        assert two_orders_and_forwards(compiled, x) == pytest.approx(two_orders_and_forwards(f, x))
+        assert all_derivatives(function, x) == pytest.approx(all_derivatives(f, x))
 
 
-def second_order(f, sources):
-    """The gradient, and the gradient of a function of it."""
+def first_and_second_derivatives(f, sources):
+    """Returns the gradient, and the gradient of a function of it."""
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
             y = tf.reduce_sum(f())
         g = inner.gradient(y, sources)
-        again = tf.add_n([tf.reduce_sum(tf.sin(part)) for part in g])
-    return [*g, *outer.gradient(again, sources)]
+        loss = tf.add_n([tf.reduce_sum(tf.sin(part)) for part in g])
+    return [*g, *outer.gradient(loss, sources)]
 
 
 @tf.custom_gradient
@@ -289,37 +289,39 @@ def scaled_sine(x):
     return tf.sin(x), lambda upstream: upstream * tf.cos(x) * 1.5
 
 
-def customized(v):
+def with_custom_gradient(v):
     return tf.square(scaled_sine(v)) * v
 
 
-def written_and_read(v):
+def update_and_read(v):
     v.assign_sub(0.5 * tf.tanh(v))
     return tf.cos(v) * v
 
 
-def only_written(v):
+def assign_and_read(v):
     v.assign(tf.constant([0.3, 0.4], tf.float64))
     return tf.square(v)
 
 
-@BOTH
-@pytest.mark.parametrize("f", [customized, written_and_read, only_written])
-def test_second_derivatives_follow_custom_gradients_and_assignments(f, compiled):
-    """Custom gradients inside of custom gradients are followed as well."""
+@NUMPY_AND_XLA
+@pytest.mark.parametrize("f", [with_custom_gradient, update_and_read, assign_and_read])
+def test_second_derivatives_of_custom_gradients_and_assignments(f, compiled):
+    """This includes custom gradients inside custom gradients."""
     results = []
     for wrap in (lambda g: g, tf.function(jit_compile=compiled)):
         v = tf.Variable([0.7, -1.2], dtype=tf.float64)
         step = wrap(lambda v=v: f(v))
-        results.append([*second_order(step, [v]), *second_order(step, [v])])
+        results.append(
+            [*first_and_second_derivatives(step, [v]), *first_and_second_derivatives(step, [v])]
+        )
 
-    for expected, found in zip(*results, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for expected, actual in zip(*results, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-@BOTH
-def test_guards_on_all_digits_hold_in_the_call_that_is_traced(compiled):
-    """XLA rounds some of these numbers otherwise than NumPy does."""
+@NUMPY_AND_XLA
+def test_guards_on_floats_hold_in_the_traced_call(compiled):
+    """XLA and NumPy round some of these numbers differently."""
 
     def f(x):
         return x * float(tf.reduce_mean(tf.tanh(x) * tf.exp(x)))
@@ -334,8 +336,8 @@ def test_guards_on_all_digits_hold_in_the_call_that_is_traced(compiled):
         np.testing.assert_allclose(tape.gradient(y, x), y / x, rtol=1e-12)
 
 
-@BOTH
-def test_variables_that_python_code_may_look_at_end_with_their_last_values(compiled):
+@NUMPY_AND_XLA
+def test_variables_have_their_last_values_after_a_numpy_function(compiled):
     v, w = tf.Variable(1.0), tf.Variable(0.0)
 
     @tf.function(jit_compile=compiled)
@@ -353,7 +355,7 @@ def test_variables_that_python_code_may_look_at_end_with_their_last_values(compi
         assert (float(y), float(tape.gradient(y, v))) == (2 * expected, 2.0)
 
 
-def with_python_code(x):
+def with_py_function(x):
     a, b = tf.py_function(
         lambda x, n: [tf.sin(x) * tf.cast(n, tf.float64), tf.exp(x)],
         [x, tf.constant(3)],
@@ -362,11 +364,11 @@ def with_python_code(x):
     return a * b * x
 
 
-@BOTH
-def test_derivatives_of_python_code_have_any_order(compiled):
+@NUMPY_AND_XLA
+def test_higher_derivatives_of_py_function(compiled):
     x = tf.constant([0.3, -0.8], tf.float64)
     results = []
-    for f in (with_python_code, tf.function(with_python_code, jit_compile=compiled)):
+    for f in (with_py_function, tf.function(with_py_function, jit_compile=compiled)):
         with tf.GradientTape() as third:
             third.watch(x)
             with tf.GradientTape() as second:
@@ -380,11 +382,11 @@ def test_derivatives_of_python_code_have_any_order(compiled):
             y = f(x)
         results.append([y, g, gg, third.gradient(gg, x), accumulator.jvp(y)])
 
-    for expected, found in zip(*results, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for expected, actual in zip(*results, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-def test_constants_of_64_bits_that_a_program_does_not_need_are_left_out():
+def test_unused_float64_constants_are_omitted():
     @tf.function(jit_compile=True)
     def f(x):
         with tf.GradientTape() as tape:
@@ -399,20 +401,20 @@ def test_constants_of_64_bits_that_a_program_does_not_need_are_left_out():
     np.testing.assert_allclose([y[0, 0], tape.gradient(y, x)[0, 0]], [0.25, -0.03125])
 
 
-@BOTH
-def test_third_derivatives_follow_custom_gradients(compiled):
+@NUMPY_AND_XLA
+def test_third_derivatives_of_custom_gradients(compiled):
     results = []
     for wrap in (lambda g: g, tf.function(jit_compile=compiled)):
         v = tf.Variable([0.7, -1.2], dtype=tf.float64)
-        step = wrap(lambda v=v: customized(v))
+        step = wrap(lambda v=v: with_custom_gradient(v))
         with tf.GradientTape() as tape:
-            second = second_order(step, [v])[-1]
+            second = first_and_second_derivatives(step, [v])[-1]
         results.append(tape.gradient(second, v))
 
     np.testing.assert_allclose(results[1], results[0], rtol=1e-12)
 
 
-def test_a_variable_that_is_only_written_is_not_connected():
+def test_a_variable_that_is_only_assigned_has_no_gradient():
     v, x = tf.Variable(2.0), tf.constant(3.0)
 
     @tf.function
@@ -427,8 +429,8 @@ def test_a_variable_that_is_only_written_is_not_connected():
     assert float(v) == 9.0
 
 
-@BOTH
-def test_gradients_and_hessians_inside(compiled):
+@NUMPY_AND_XLA
+def test_tf_gradients_and_hessians(compiled):
     @tf.function(jit_compile=compiled)
     def f(x):
         y = tf.reduce_sum(x**3)
@@ -445,14 +447,14 @@ def test_gradients_and_hessians_inside(compiled):
                 y = tf.reduce_sum(x**3)
                 z = tf.sin(y) * x[0]
             g = tape.gradient(z, x)
-        second, hessian, (by_y, by_x) = f(x)
+        second, hessian, (gradient_of_y, gradient_of_x) = f(x)
         np.testing.assert_allclose(second, outer.gradient(g, x))
         np.testing.assert_allclose(hessian, np.diag(6 * x.numpy()))
-        np.testing.assert_allclose(by_y, np.cos(y) * values[0])
-        np.testing.assert_allclose(by_x, g)
+        np.testing.assert_allclose(gradient_of_y, np.cos(y) * values[0])
+        np.testing.assert_allclose(gradient_of_x, g)
 
 
-def test_gradients_inside_of_custom_ones_and_of_stopped_ones():
+def test_tf_gradients_with_custom_gradients_and_stop_gradients():
     @tf.custom_gradient
     def times_seven(x):
         return x * x, lambda g: g * 7.0
@@ -468,14 +470,14 @@ def test_gradients_inside_of_custom_ones_and_of_stopped_ones():
         assert [float(g) for g in (*a, *b)] == [9.0, 1.0, 7.0, 1.0]
 
 
-def test_gradients_outside_is_an_error():
+def test_tf_gradients_in_eager_code_raises():
     x = tf.constant(1.0)
-    for what in (tf.gradients, tf.hessians):
+    for differentiate in (tf.gradients, tf.hessians):
         with pytest.raises(RuntimeError, match="not supported when eager execution is enabled"):
-            what(x * x, x)
+            differentiate(x * x, x)
 
 
-def test_what_a_call_keeps_is_freed_with_the_tape():
+def test_saved_values_are_freed_with_the_tape():
     f, x = tf.function(network), tf.constant(RNG.normal(size=3))
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -495,7 +497,7 @@ def test_what_a_call_keeps_is_freed_with_the_tape():
 
 
 @contextlib.contextmanager
-def checking_numerics():
+def check_numerics():
     tf.debugging.enable_check_numerics()
     try:
         yield
@@ -504,15 +506,15 @@ def checking_numerics():
 
 
 OBSERVERS = {
-    "a tape": tf.GradientTape,
+    "tape": tf.GradientTape,
     "nonfinite": lambda: tf.debugging.nonfinite("raise"),
-    "check_numerics": checking_numerics,
+    "check_numerics": check_numerics,
 }
 
 
 @pytest.mark.parametrize("observer", OBSERVERS.values(), ids=OBSERVERS)
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
-class TestVariablesMadeInTheFirstCall:
+class TestVariablesCreatedInTheFirstCall:
     def test_a_module_that_is_built_in_its_first_call(self, observer, compiled):
         class Dense(tf.Module):
             def __init__(self):
@@ -533,7 +535,7 @@ class TestVariablesMadeInTheFirstCall:
         if isinstance(tape, tf.GradientTape):
             assert tape.gradient(y, dense.w).numpy().tolist() == [[2.0, 2.0]] * 3
 
-    def test_an_unbuilt_keras_model_and_a_fresh_optimizer(self, observer, compiled):
+    def test_an_unbuilt_keras_model_and_a_new_optimizer(self, observer, compiled):
         decorate = functools.partial(tf.function, jit_compile=compiled)
 
         np.testing.assert_allclose(
@@ -568,39 +570,42 @@ class TestUnusedResults:
     """A result without a cotangent takes no part in the backward pass."""
 
     @staticmethod
-    def several(x, w):
+    def multiple_results(x, w):
         far = tf.linalg.matvec(w, x) * float("inf")
         return tf.reduce_sum(x * x * w), tf.nn.softmax(far - far), tf.split(tf.sin(x) + x, 3)
 
-    def derivatives(self, f, chosen):
+    def derivatives(self, f, target):
         x, w = tf.Variable([1.0, 2.0, 3.0]), tf.Variable(tf.reshape(tf.range(9.0), [3, 3]))
         with tf.GradientTape() as outer:
             with tf.GradientTape() as inner:
                 total, _, parts = f(x, w)
-                y = {"total": total, "part": parts[1], "both": total + parts[0] * parts[2]}[chosen]
+                y = {"total": total, "part": parts[1], "both": total + parts[0] * parts[2]}[target]
             first = inner.gradient(y, [x, w], unconnected_gradients="zero")
             s = tf.reduce_sum(first[0] ** 3) + tf.reduce_sum(first[1] ** 2)
         return [*first, *outer.gradient(s, [x, w], unconnected_gradients="zero")]
 
-    @BOTH
-    @pytest.mark.parametrize("chosen", ["total", "part", "both"])
-    def test_nan_of_an_unused_result_reaches_no_gradient(self, compiled, chosen):
-        f = tf.function(self.several, jit_compile=compiled)
-        expected = self.derivatives(self.several, chosen)
+    @NUMPY_AND_XLA
+    @pytest.mark.parametrize("target", ["total", "part", "both"])
+    def test_nan_in_an_unused_result_does_not_reach_gradients(self, compiled, target):
+        f = tf.function(self.multiple_results, jit_compile=compiled)
+        expected = self.derivatives(self.multiple_results, target)
         for _ in range(3):
-            for a, b in zip(expected, self.derivatives(f, chosen), strict=True):
+            for a, b in zip(expected, self.derivatives(f, target), strict=True):
                 assert np.isfinite(a).all()
                 np.testing.assert_allclose(b, a, rtol=1e-6)
 
-    @BOTH
-    def test_a_jacobian_of_one_result(self, compiled):
-        f, x = tf.function(self.several, jit_compile=compiled), tf.Variable([1.0, 2.0, 3.0])
+    @NUMPY_AND_XLA
+    def test_jacobian_of_one_result(self, compiled):
+        f, x = (
+            tf.function(self.multiple_results, jit_compile=compiled),
+            tf.Variable([1.0, 2.0, 3.0]),
+        )
         with tf.GradientTape() as tape:
             _, _, parts = f(x, tf.zeros([3, 3]))
         expected = [[0.0, np.cos(2.0) + 1, 0.0]]
         np.testing.assert_allclose(tape.jacobian(parts[1], x), expected, rtol=1e-6)
 
-    @BOTH
+    @NUMPY_AND_XLA
     def test_a_custom_gradient_of_an_unused_result_is_not_called_with_zeros(self, compiled):
         @tf.custom_gradient
         def clipped(x):
@@ -617,8 +622,8 @@ class TestUnusedResults:
             np.testing.assert_array_equal(tape.gradient(y, x), [3.0, 3.0])
 
 
-@BOTH
-def test_host_callbacks_that_lead_to_no_gradient_beside_a_custom_gradient(compiled):
+@NUMPY_AND_XLA
+def test_host_callbacks_without_a_gradient_next_to_a_custom_gradient(compiled):
     v = tf.Variable([1.0, 2.0])
 
     @functools.partial(tf.function, jit_compile=compiled)
@@ -635,17 +640,17 @@ def test_host_callbacks_that_lead_to_no_gradient_beside_a_custom_gradient(compil
         np.testing.assert_array_equal(outer.gradient(g, v), [2.0, 2.0])
 
 
-@BOTH
+@NUMPY_AND_XLA
 def test_forward_mode_of_two_host_callbacks_with_gradients(compiled):
-    def twice(x):
-        near = tf.py_function(lambda a: tf.sin(a) * a, [x], tf.float32)
-        far = tf.py_function(lambda a: tf.cos(a) * a, [2.0 * x], tf.float32)
-        return tf.ensure_shape(near, []) * tf.ensure_shape(far, [])
+    def product(x):
+        first = tf.py_function(lambda a: tf.sin(a) * a, [x], tf.float32)
+        second = tf.py_function(lambda a: tf.cos(a) * a, [2.0 * x], tf.float32)
+        return tf.ensure_shape(first, []) * tf.ensure_shape(second, [])
 
-    f, x = tf.function(twice, jit_compile=compiled), tf.constant(0.7)
-    found = []
-    for function in (twice, f, f, f):
+    f, x = tf.function(product, jit_compile=compiled), tf.constant(0.7)
+    jvps = []
+    for function in (product, f, f, f):
         with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as accumulator:
             y = function(x)
-        found.append(accumulator.jvp(y).numpy())
-    np.testing.assert_allclose(found[1:], found[0], rtol=1e-5)
+        jvps.append(accumulator.jvp(y).numpy())
+    np.testing.assert_allclose(jvps[1:], jvps[0], rtol=1e-5)

@@ -1,4 +1,4 @@
-"""The account of a function, and functions that are compared with Python."""
+"""Tests trace reports, strict functions and the trace limit."""
 
 import functools
 import logging
@@ -15,7 +15,7 @@ def changes(f):
     return [r.changed for r in f.recordings()]
 
 
-def test_what_changed_against_the_nearest():
+def test_changes_are_relative_to_the_most_similar_trace():
     f = tf.function(lambda x, lr, options=None: x * lr if options is None else x)
     f(tf.ones([32, 784]), 0.1)
     f(tf.ones([32, 784]), 0.05)
@@ -36,7 +36,7 @@ def test_what_changed_against_the_nearest():
     ]
 
 
-def test_an_account_lists_all_that_changed_in_words():
+def test_reports_and_errors_list_all_changes():
     f = tf.function(lambda x, lr: x * lr)
     f(tf.ones([2]), 0.1)
     f(tf.ones([3]), 0.2)
@@ -47,11 +47,11 @@ def test_an_account_lists_all_that_changed_in_words():
         f(tf.ones([4]), 0.3)
 
 
-def test_a_function_without_a_name_is_called_function():
+def test_the_default_name_is_function():
     assert tf.function(functools.partial(lambda x: x)).name == "function"
 
 
-def test_what_a_guard_saw():
+def test_a_violated_guard_is_reported_as_a_change():
     f = tf.function(lambda x: x if x > 0.0 else -x)
     for v in (1.0, -1.0, 2.0, -3.0):
         f(tf.constant(v))
@@ -64,28 +64,28 @@ def test_what_a_guard_saw():
     assert (first.replays, second.replays) == (1, 1)
 
 
-def test_where_and_how_often():
+def test_location_and_number_of_replays():
     f = tf.function(lambda x: x + 1.0)
     for _ in range(5):
         f(tf.constant(1.0))
 
-    (account,) = f.recordings()
-    assert account.where.filename == __file__
-    assert account.replays == 4
-    assert account.seconds > 0
-    assert "replayed 4 times" in str(account)
+    (report,) = f.recordings()
+    assert report.where.filename == __file__
+    assert report.replays == 4
+    assert report.seconds > 0
+    assert "replayed 4 times" in str(report)
 
 
-def test_what_cannot_be_compiled_is_told():
+def test_operations_that_xla_cannot_compile_are_reported():
     f = tf.function(lambda x: tf.numpy_function(np.sin, [x * 2.0], tf.float32), jit_compile=True)
     f(tf.constant(1.0))
 
-    (account,) = f.recordings()
-    assert (account.compiled, account.uncompiled) == (False, "numpy_function")
-    assert "NumPy (XLA cannot compile numpy_function)" in str(account)
+    (report,) = f.recordings()
+    assert (report.compiled, report.uncompiled) == (False, "numpy_function")
+    assert "NumPy (XLA cannot compile numpy_function)" in str(report)
 
 
-def test_more_than_expected_is_an_error_and_changes_nothing():
+def test_an_unexpected_trace_raises_and_changes_nothing():
     v = tf.Variable(0.0)
     f = tf.function(lambda x: v.assign_add(tf.reduce_sum(x))).expect(recordings=1)
     f(tf.constant([1.0]))
@@ -99,7 +99,7 @@ def test_more_than_expected_is_an_error_and_changes_nothing():
     assert v.numpy() == 3.0
 
 
-def test_recording_again_and_again_is_spoken_of(caplog):
+def test_repeated_retracing_logs_a_warning(caplog):
     f = tf.function(lambda x, n: x * n)
     with caplog.at_level(logging.WARNING, "retrograde"):
         for n in range(10):
@@ -109,7 +109,7 @@ def test_recording_again_and_again_is_spoken_of(caplog):
     assert "n: Python float 8.0 → 9.0" in caplog.text
 
 
-def test_the_source_can_be_read():
+def test_source():
     f = tf.function(lambda x: (tf.sin(x) * 2.0 + tf.sin(x), tf.cos(x))[0])
     f(tf.constant(1.0))
 
@@ -125,7 +125,7 @@ def test_the_source_can_be_read():
         tf.function(lambda x: x).source()
 
 
-def test_numbers_that_are_spelled_out_more_than_once_are_one_number():
+def test_repeated_scalar_computations_are_eliminated():
     step, first, second = tf.Variable(3.0), tf.Variable([1.0]), tf.Variable([2.0])
 
     @tf.function
@@ -142,20 +142,20 @@ def test_numbers_that_are_spelled_out_more_than_once_are_one_number():
     np.testing.assert_allclose([first[0], second[0]], [1 - expected, 2 - expected], rtol=1e-6)
 
 
-def test_numbers_that_only_look_alike_stay_apart():
+def test_constants_of_different_dtype_or_sign_are_not_merged():
     @tf.function
     def f(x):
         return x + tf.cast(1, "float32"), tf.cast(x, "float64") + 1.0, x * -0.0, x * 0.0
 
     f(tf.constant(2.0))
-    single, double, *zeros = f(tf.constant(2.0))
+    y32, y64, *zeros = f(tf.constant(2.0))
 
-    assert (single.dtype, double.dtype) == (tf.float32, tf.float64)
+    assert (y32.dtype, y64.dtype) == (tf.float32, tf.float64)
     assert [np.signbit(zero) for zero in zeros] == [True, False]
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
-def test_strict_functions_find_what_python_hides(compiled):
+def test_strict_functions_detect_changed_python_values(compiled):
     scale, v = [1.0], tf.Variable(1.0)
 
     def body(x):
@@ -174,7 +174,7 @@ def test_strict_functions_find_what_python_hides(compiled):
     assert v.numpy() == before
 
 
-def test_strict_functions_leave_the_state_of_one_call():
+def test_strict_functions_change_state_only_once_per_call():
     v = tf.Variable(0.0)
 
     def body(x):
@@ -234,7 +234,7 @@ class TestTraceLimit:
 
         assert trace() is None
 
-    def test_the_limit_counts_for_each_instance_of_a_method(self):
+    def test_each_instance_of_a_method_has_its_own_limit(self):
         class Model:
             @tf.function(trace_limit=2)
             def __call__(self, x):
@@ -247,8 +247,8 @@ class TestTraceLimit:
         assert len(type(model).__dict__["__call__"].__get__(model).recordings()) == 2
 
     @pytest.mark.parametrize("limit", [0, -1, 1.5, None])
-    def test_a_limit_that_keeps_nothing_is_refused(self, limit):
-        with pytest.raises(ValueError) as caught:
+    def test_invalid_limits_raise(self, limit):
+        with pytest.raises(ValueError) as raised:
             tf.function(lambda x: x, trace_limit=limit)
 
-        assert str(caught.value) == f"trace_limit must be a positive integer. Received: {limit!r}."
+        assert str(raised.value) == f"trace_limit must be a positive integer. Received: {limit!r}."
