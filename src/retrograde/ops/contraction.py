@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.fusion import blas_threads
+from retrograde.fusion.blas_threads import SMALL as _SMALL
 from retrograde.ops._arrays import HALF
 from retrograde.ops._families import align_batched, conj
 from retrograde.ops.shaping import reshape, sum_to
@@ -34,7 +35,8 @@ def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
             a = a.T
         if transpose_b:
             b = b.T
-        return a.dot(b) if a.size * b.shape[1] <= blas_threads.SMALL else blas_threads.dot(a, b)
+        # Less work than this needs no choice of threads: `b.shape` costs more than `b.size`.
+        return a.dot(b) if a.size * b.size <= _SMALL else blas_threads.dot(a, b)
     return _matmul_kernel(np, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
