@@ -57,7 +57,7 @@ def test_matrix_product():
 
 
 def test_broadcast_bias():
-    """A bias added to three rows is counted three times."""
+    """A bias that is added to three rows has the gradient 3."""
     x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     b = tf.Variable([10.0, 20.0])
     with tf.GradientTape() as tape:
@@ -98,7 +98,7 @@ def test_second_derivative():
     assert second.numpy() == 12.0
 
 
-def test_picked_element_and_repeated_rows():
+def test_selected_element_and_repeated_rows():
     """y = x[1]^2 + sum of rows 0, 0 of t: dy/dx = (0, 2 x[1], 0), row 0 of t counts twice."""
     x = tf.Variable([1.0, 4.0, 9.0])
     t = tf.Variable([[1.0], [2.0]])
@@ -121,7 +121,7 @@ def test_largest_element_and_product():
     np.testing.assert_array_equal(tape.gradient(product, x).numpy(), [12.0, 8.0, 6.0])
 
 
-def test_branch_taken_by_python():
+def test_python_control_flow():
     """With Python control flow, the gradient is the gradient of the branch that ran."""
     x = tf.Variable(-3.0)
     with tf.GradientTape() as tape:

@@ -20,8 +20,8 @@ def gradient(f, *values, dtype=tf.float64):
     with tf.GradientTape() as tape:
         tape.watch(xs)
         y = f(*xs)
-    found = tape.gradient(y, xs)
-    return found[0].numpy() if len(found) == 1 else [g.numpy() for g in found]
+    gradients = tape.gradient(y, xs)
+    return gradients[0].numpy() if len(gradients) == 1 else [g.numpy() for g in gradients]
 
 
 # Derivatives
@@ -71,8 +71,8 @@ SPARSE = {
 
 @pytest.mark.parametrize("f", SPARSE.values(), ids=SPARSE)
 def test_sparse_operations_without_a_gradient_in_tensorflow(f):
-    places = [[0, 1], [1, 0]]
-    g = gradient(lambda v: f(tf.SparseTensor(places, v, [2, 2])), [2.0, -3.0])
+    indices = [[0, 1], [1, 0]]
+    g = gradient(lambda v: f(tf.SparseTensor(indices, v, [2, 2])), [2.0, -3.0])
     assert g.any()
 
 
@@ -113,14 +113,16 @@ def test_the_second_derivative_of_spence_at_one():
         with tf.GradientTape() as inner:
             inner.watch(x)
             y = tf.math.special.spence(x)
-        slope = inner.gradient(y, x)
-    np.testing.assert_allclose(outer.gradient(slope, x), 0.5)
+        first = inner.gradient(y, x)
+    np.testing.assert_allclose(outer.gradient(first, x), 0.5)
 
 
 def test_rgb_to_hsv_in_half_precision():
     color = [[[0.3, 0.5, 0.7]]]
-    narrow, wide = (gradient(tf.image.rgb_to_hsv, color, dtype=d) for d in ("float16", "float64"))
-    np.testing.assert_allclose(narrow, wide, rtol=1e-2, atol=1e-2)
+    float16_gradient, float64_gradient = (
+        gradient(tf.image.rgb_to_hsv, color, dtype=d) for d in ("float16", "float64")
+    )
+    np.testing.assert_allclose(float16_gradient, float64_gradient, rtol=1e-2, atol=1e-2)
 
 
 def test_weighted_cross_entropy_at_a_logit_of_zero():
@@ -167,9 +169,9 @@ def test_gamma_samples_have_second_derivatives():
     draw = lambda a: tf.random.stateless_gamma([3], [1, 2], a, dtype=tf.float64)  # noqa: E731
     second = gradient(lambda a: _first(draw, a), 2.5)
     u = scipy.special.gammainc(2.5, draw(tf.constant(2.5, tf.float64)).numpy())
-    moved = [scipy.special.gammaincinv(2.5 + h, u).sum() for h in (1e-3, 0, -1e-3)]
-    np.testing.assert_allclose(gradient(draw, 2.5), (moved[0] - moved[2]) / 2e-3, rtol=1e-6)
-    np.testing.assert_allclose(second, (moved[0] - 2 * moved[1] + moved[2]) / 1e-6, rtol=1e-3)
+    sums = [scipy.special.gammaincinv(2.5 + h, u).sum() for h in (1e-3, 0, -1e-3)]
+    np.testing.assert_allclose(gradient(draw, 2.5), (sums[0] - sums[2]) / 2e-3, rtol=1e-6)
+    np.testing.assert_allclose(second, (sums[0] - 2 * sums[1] + sums[2]) / 1e-6, rtol=1e-3)
 
 
 def _first(f, x):
@@ -181,10 +183,8 @@ def _first(f, x):
 
 def test_truncated_normal_samples_keep_their_quantile_between_fixed_bounds():
     draw = tf.random.stateless_parameterized_truncated_normal
-    near_the_end = gradient(
-        lambda m: draw([4], [1, 2], m, 10.0, -1e-3, 1e-3), 0.0, dtype=tf.float32
-    )
-    assert abs(near_the_end) < 1e-3
+    dy_dmean = gradient(lambda m: draw([4], [1, 2], m, 10.0, -1e-3, 1e-3), 0.0, dtype=tf.float32)
+    assert abs(dy_dmean) < 1e-3
 
 
 def test_ctc_loss():
@@ -260,13 +260,13 @@ def test_image_adjustments_have_derivatives():
 def test_crops_have_second_derivatives_with_respect_to_boxes():
     image = tf.reshape(tf.range(16.0) ** 2, [1, 4, 4, 1])
 
-    def slope(boxes):
+    def gradient_of_boxes(boxes):
         with tf.GradientTape() as tape:
             tape.watch(boxes)
             y = tf.image.crop_and_resize(image, boxes, [0], [2, 2])
         return tape.gradient(y, boxes)
 
-    assert np.all(gradient(slope, [[0.1, 0.2, 0.7, 0.9]], dtype=tf.float32) != 0)
+    assert np.all(gradient(gradient_of_boxes, [[0.1, 0.2, 0.7, 0.9]], dtype=tf.float32) != 0)
 
 
 def test_derivatives_of_bessel_functions_at_zero():
@@ -299,10 +299,10 @@ COMPLEX = np.array([[3.0 + 1j, 0.4], [0.2 - 0.5j, 2.0]])
     ],
 )
 def test_derivatives_of_complex_linear_algebra(f):
-    def of_parts(x, y):
+    def from_parts(x, y):
         return f(tf.complex(x, y))
 
-    check_gradients(of_parts, [tf.constant(COMPLEX.real), tf.constant(COMPLEX.imag)])
+    check_gradients(from_parts, [tf.constant(COMPLEX.real), tf.constant(COMPLEX.imag)])
 
 
 @pytest.mark.parametrize(
@@ -391,13 +391,13 @@ def test_a_failing_gradient_function_uses_up_the_tape():
 
 
 def test_dataset_functions_run_as_python():
-    seen = []
-    dataset = tf.data.Dataset.range(3).map(lambda x: seen.append(int(x)) or (1 if x > 1 else 0))
-    assert seen == []
+    calls = []
+    dataset = tf.data.Dataset.range(3).map(lambda x: calls.append(int(x)) or (1 if x > 1 else 0))
+    assert calls == []
     assert [int(x) for x in dataset] == [0, 0, 1]
-    assert seen == [0, 1, 2]
+    assert calls == [0, 1, 2]
     assert dataset.element_spec == tf.TensorSpec([], tf.int32)
-    assert seen == [0, 1, 2, 0, 1]
+    assert calls == [0, 1, 2, 0, 1]
 
 
 def test_exceptions_in_generators_are_raised_unchanged():
@@ -459,7 +459,7 @@ def test_nothing_is_restored_if_one_value_does_not_match(tmp_path):
     assert float(a) == 0.0
 
 
-def test_an_edited_checkpoint_file_is_refused(tmp_path):
+def test_an_edited_checkpoint_file_raises(tmp_path):
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
     for _ in range(2):
         checkpoint.save(tmp_path / "ckpt")
@@ -529,7 +529,7 @@ def test_a_float_combined_with_an_integer_tensor(f):
         f(tf.constant([1, 2]))
 
 
-def test_constants_that_tensorflow_refuses():
+def test_constants_that_raise_in_tensorflow():
     assert tf.constant([1, 1j]).numpy().tolist() == [1, 1j]
     assert tf.constant(np.array([1.0, 2.0], object)).numpy().tolist() == [1.0, 2.0]
     assert gradient(lambda x: tf.constant([x, 2.0 * x]), 1.0, dtype=tf.float32) == 3.0
@@ -577,16 +577,16 @@ def test_check_numerics_reports_the_name_of_the_primitive():
 
 
 def test_each_thread_has_its_own_random_stream():
-    def draw(disturbed):
+    def draw(with_other_thread):
         tf.random.set_seed(1)
-        found = [tf.random.uniform([]).numpy()]
-        if disturbed:
+        first = tf.random.uniform([]).numpy()
+        if with_other_thread:
             other = threading.Thread(target=lambda: tf.random.uniform([100]))
             other.start()
             other.join()
-        return [*found, tf.random.uniform([]).numpy()]
+        return [first, tf.random.uniform([]).numpy()]
 
-    assert draw(disturbed=False) == draw(disturbed=True)
+    assert draw(with_other_thread=False) == draw(with_other_thread=True)
 
 
 def test_quantized_dtypes_are_names_only():
@@ -601,7 +601,7 @@ def test_top_k_is_sorted_and_approx_min_k_is_exact():
     assert y.values.numpy().tolist() == [[1.0, 7.0]]
 
 
-def test_confusion_matrix_refuses_labels_of_rank_2():
+def test_confusion_matrix_of_labels_of_rank_2_raises():
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.math.confusion_matrix([[1, 0]], [[1, 1]])
 

@@ -206,7 +206,7 @@ MESSAGES = [
         "Index out of range using input dim 1; input has only 1 dims.",
     ),
     (lambda: ones(2)[1.5], TypeError, f"{INDEX}1.5."),
-    # To Python
+    # Conversion to Python
     (
         lambda: bool(ones(2)),
         ValueError,
@@ -322,11 +322,11 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(
-    ("mistake", "error", "message"), MESSAGES, ids=[message[:50] for _, _, message in MESSAGES]
+    ("call", "error", "message"), MESSAGES, ids=[message[:50] for _, _, message in MESSAGES]
 )
-def test_message(mistake, error, message):
+def test_message(call, error, message):
     with pytest.raises(Exception) as raised:
-        mistake()
+        call()
 
     assert type(raised.value) is error
     assert str(raised.value) == message
@@ -361,7 +361,7 @@ def test_message_of_a_tape_that_is_entered_twice():
 
 
 @pytest.mark.parametrize(
-    "mistake",
+    "call",
     [
         lambda: tf.constant([1.5] * 100_000, tf.int32),
         lambda: tf.constant(np.zeros(100_000, "U1"), tf.int32),
@@ -372,8 +372,8 @@ def test_message_of_a_tape_that_is_entered_twice():
         lambda: tf.ones(2) + np.zeros(100_000, "U1"),
     ],
 )
-def test_messages_with_long_values_are_short(mistake):
+def test_messages_with_long_values_are_short(call):
     with pytest.raises((TypeError, ValueError, Invalid)) as raised:
-        mistake()
+        call()
 
     assert len(str(raised.value)) < 400

@@ -1,6 +1,6 @@
-"""Functions that look at values, inside functions: one recording serves all values.
+"""Tests operations that read values, such as indices, inside tf.function.
 
-Where the shapes of results depend on values, there is one for each shape.
+One trace serves all values. If the shape of a result depends on values, each shape has a trace.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ def integers(high, *shape):
     return tf.constant(RNG.integers(0, high, shape))
 
 
-def boxes(*front):
-    corner, size = RNG.uniform(0, 0.5, (*front, 2)), RNG.uniform(0.1, 0.5, (*front, 2))
+def boxes(*batch_shape):
+    corner, size = RNG.uniform(0, 0.5, (*batch_shape, 2)), RNG.uniform(0.1, 0.5, (*batch_shape, 2))
     return tf.constant(np.concatenate([corner, corner + size], -1).astype(np.float32))
 
 
@@ -29,7 +29,7 @@ def pixels(*shape):
     return tf.constant(RNG.integers(0, 256, shape).astype(np.uint8))
 
 
-def words(*choices):
+def strings(*choices):
     return tf.constant(choices)
 
 
@@ -38,17 +38,17 @@ def sparse(values):
 
 
 def on_sparse(f):
-    """`f` of a sparse tensor with changing indices and values."""
-    places = ([[0, 1], [1, 0]], [[0, 0], [1, 2]])
-    calls = [(tf.constant(i, tf.int64), floats(2)) for i in places]
+    """Returns a function that calls `f` with a sparse tensor, and arguments for it."""
+    indices = ([[0, 1], [1, 0]], [[0, 0], [1, 2]])
+    calls = [(tf.constant(i, tf.int64), floats(2)) for i in indices]
     return lambda i, v: f(tf.SparseTensor(i, v, [2, 3])), calls
 
 
-TRUE = tf.constant([[1], [2]], tf.int64)
+TRUE_CLASSES = tf.constant([[1], [2]], tf.int64)
 BOXES = boxes(5)
 IMAGE = floats(1, 6, 7, 3)
 
-# What is called, and arguments whose results have the same shapes
+# Functions, and arguments for which their results have the same shapes
 
 SAME_SHAPES = {
     "searchsorted": (
@@ -172,7 +172,7 @@ SAME_SHAPES = {
         [(floats(3, 1, 4),) for _ in range(3)],
     ),
     "accidental hits": (
-        lambda s: tf.nn.compute_accidental_hits(TRUE, s, 1),
+        lambda s: tf.nn.compute_accidental_hits(TRUE_CLASSES, s, 1),
         [(tf.constant(s, tf.int64),) for s in ([1, 5], [7, 2])],
     ),
     "embedding_lookup_sparse": (
@@ -218,16 +218,16 @@ SAME_SHAPES = {
     ),
     "strings": (
         lambda x: tf.strings.join([tf.strings.upper(x), tf.strings.substr(x, 0, 1)], "-"),
-        [(words("one", "two"),), (words("six", "ten"),)],
+        [(strings("one", "two"),), (strings("six", "ten"),)],
     ),
     "split": (
         lambda x: tf.strings.split(x).flat_values,
-        [(words("a b", "c"),), (words("d", "e f"),)],
+        [(strings("a b", "c"),), (strings("d", "e f"),)],
     ),
     "as_string": (tf.as_string, [(floats(3),) for _ in range(3)]),
     "decode_raw": (
         lambda x: tf.io.decode_raw(x, tf.uint8),
-        [(words("one"),), (words("two"),)],
+        [(strings("one"),), (strings("two"),)],
     ),
     "serialize_tensor": (
         lambda x: tf.io.parse_tensor(tf.io.serialize_tensor(x), tf.float32),
@@ -235,21 +235,21 @@ SAME_SHAPES = {
     ),
     "decode_csv": (
         lambda x: tf.io.decode_csv(x, [[0], [""]]),
-        [(words("1,a", "2,b"),), (words("3,c", "4,d"),)],
+        [(strings("1,a", "2,b"),), (strings("3,c", "4,d"),)],
     ),
 }
 
-ON_HOST = {  # strings, with which XLA can do nothing
+ON_HOST = {  # strings are not supported by XLA
     "as_string", "decode_csv", "decode_raw", "jpeg", "png", "serialize_tensor", "split", "strings",
 }  # fmt: skip
 
 
-def arrays_of(y):
+def flatten_to_arrays(y):
     return [np.asarray(x) for x in tf.nest.flatten(y, expand_composites=True)]
 
 
-def assert_same(found, expected):
-    for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
+def assert_same(actual, expected):
+    for a, b in zip(flatten_to_arrays(actual), flatten_to_arrays(expected), strict=True):
         assert a.dtype == b.dtype
         assert a.shape == b.shape
         if a.dtype == object:
@@ -260,17 +260,17 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", SAME_SHAPES)
-def test_one_recording_serves_all_values(name, compiled):
+def test_one_trace_serves_all_values(name, compiled):
     body, calls = SAME_SHAPES[name]
     f = tf.function(body, jit_compile=compiled).expect(recordings=1)
 
-    for arguments in [*calls, calls[0]]:
-        assert_same(f(*arguments), body(*arguments))
+    for args in [*calls, calls[0]]:
+        assert_same(f(*args), body(*args))
 
-    (account,) = f.recordings()
-    assert account.replays == len(calls)
+    (report,) = f.recordings()
+    assert report.replays == len(calls)
     if compiled and name not in ON_HOST:
-        assert account.uncompiled is None
+        assert report.uncompiled is None
 
 
 DIFFERENTIABLE = (
@@ -282,23 +282,23 @@ DIFFERENTIABLE = (
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_gradients_take_the_values_of_the_call(name, compiled):
+def test_gradients_use_the_values_of_the_call(name, compiled):
     body, calls = SAME_SHAPES[name]
 
-    def gradients(*arguments):
-        sources = [x for x in arguments if x.dtype.is_floating]
+    def gradients(*args):
+        sources = [x for x in args if x.dtype.is_floating]
         with tf.GradientTape() as tape:
             tape.watch(sources)
-            y = tf.nest.flatten(body(*arguments))
+            y = tf.nest.flatten(body(*args))
             loss = tf.add_n([tf.reduce_sum(tf.sin(part)) for part in y])
         return [tf.convert_to_tensor(g) for g in tape.gradient(loss, sources)]
 
     f = tf.function(gradients, jit_compile=compiled).expect(recordings=1)
-    for arguments in [*calls, calls[0]]:
-        assert_same(f(*arguments), gradients(*arguments))
+    for args in [*calls, calls[0]]:
+        assert_same(f(*args), gradients(*args))
 
 
-def test_gradient_by_what_is_indexed_is_whole_as_in_eager_code():
+def test_gradient_of_indexing_is_dense_as_in_eager_code():
     x = tf.Variable([1.0, 2.0, 3.0])
 
     @tf.function
@@ -312,20 +312,20 @@ def test_gradient_by_what_is_indexed_is_whole_as_in_eager_code():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_results_of_another_shape_are_another_recording(compiled):
+def test_results_of_another_shape_have_another_trace(compiled):
     f = tf.function(lambda x: tf.unique(x * 2)[0], jit_compile=compiled)
     calls = [[1, 1, 2], [3, 4, 4], [1, 2, 3], [5, 5, 5], [7, 8, 9], [4, 4, 6]]
 
     for x in calls:
         np.testing.assert_array_equal(f(tf.constant(x)), 2 * np.array(list(dict.fromkeys(x))))
 
-    accounts = f.recordings()
-    assert [a.replays for a in accounts] == [2, 1, 0]
-    assert "shape of a tensor" in accounts[1].changed[0]
+    reports = f.recordings()
+    assert [a.replays for a in reports] == [2, 1, 0]
+    assert "shape of a tensor" in reports[1].changed[0]
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_shapes_that_differ_are_found_before_variables_are_written(compiled):
+def test_shape_guards_are_checked_before_variables_are_assigned(compiled):
     count = tf.Variable(0)
 
     @tf.function(jit_compile=compiled)
@@ -339,37 +339,39 @@ def test_shapes_that_differ_are_found_before_variables_are_written(compiled):
     assert len(f.recordings()) == 2
 
 
-def test_mask_in_brackets_is_that_of_the_call():
+def test_boolean_masks_can_be_arguments():
     f = tf.function(lambda x, mask: x[mask])
     x = tf.constant([1, 2, 3])
 
-    found = [
+    results = [
         f(x, tf.constant(m)).numpy().tolist() for m in ([True, False, True], [False] + [True] * 2)
     ]
 
-    assert found == [[1, 3], [2, 3]]
+    assert results == [[1, 3], [2, 3]]
 
 
-RANDOM = {
+RANDOM_FUNCTIONS = {
     "random_crop": lambda: tf.image.random_crop(IMAGE[0], [2, 2, 3]),
     "random_jpeg_quality": lambda: tf.image.random_jpeg_quality(IMAGE[0], 10, 90),
     "sample_distorted_bounding_box": lambda: tf.image.sample_distorted_bounding_box(
         [40, 50, 3], BOXES[None]
     ),
-    "uniform_candidate_sampler": lambda: tf.random.uniform_candidate_sampler(TRUE, 1, 3, True, 9),
+    "uniform_candidate_sampler": lambda: tf.random.uniform_candidate_sampler(
+        TRUE_CLASSES, 1, 3, True, 9
+    ),
     "log_uniform_candidate_sampler": lambda: tf.random.log_uniform_candidate_sampler(
-        TRUE, 1, 3, True, 9
+        TRUE_CLASSES, 1, 3, True, 9
     ),
     "fixed_unigram_candidate_sampler": lambda: tf.random.fixed_unigram_candidate_sampler(
-        TRUE, 1, 3, False, 3, unigrams=[1.0, 2.0, 3.0]
+        TRUE_CLASSES, 1, 3, False, 3, unigrams=[1.0, 2.0, 3.0]
     ),
 }
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("name", RANDOM)
-def test_random_choices_are_made_anew_in_one_recording(name, compiled):
-    body = RANDOM[name]
+@pytest.mark.parametrize("name", RANDOM_FUNCTIONS)
+def test_random_functions_draw_in_every_call_of_one_trace(name, compiled):
+    body = RANDOM_FUNCTIONS[name]
     f = tf.function(body, jit_compile=compiled).expect(recordings=1)
 
     tf.random.set_seed(3)
@@ -380,7 +382,7 @@ def test_random_choices_are_made_anew_in_one_recording(name, compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_mistakes_in_values_are_those_of_eager_code(compiled):
+def test_errors_match_eager_code(compiled):
     def body(x, ids):
         return tf.math.segment_sum(x, ids)
 
@@ -391,12 +393,12 @@ def test_mistakes_in_values_are_those_of_eager_code(compiled):
 
     with pytest.raises(tf.errors.InvalidArgumentError) as expected:
         body(x, tf.constant([0, 2, 1]))
-    with pytest.raises(tf.errors.InvalidArgumentError) as found:
+    with pytest.raises(tf.errors.InvalidArgumentError) as actual:
         f(x, tf.constant([0, 2, 1]))
-    assert str(found.value) == str(expected.value)
+    assert str(actual.value) == str(expected.value)
 
 
-MISPLACED = {
+OUT_OF_BOUNDS = {
     "index": (
         lambda x, i: x[:, i],
         7,
@@ -415,17 +417,17 @@ MISPLACED = {
 }
 
 
-@pytest.mark.parametrize("name", MISPLACED)
-def test_places_out_of_bounds(name):
-    body, wrong, message = MISPLACED[name]
+@pytest.mark.parametrize("name", OUT_OF_BOUNDS)
+def test_indices_out_of_bounds_raise(name):
+    body, index, message = OUT_OF_BOUNDS[name]
     f, x = tf.function(body), floats(2, 3)
 
     for _ in range(2):
-        assert_raises(lambda: f(x, tf.constant(wrong)), tf.errors.InvalidArgumentError, message)
+        assert_raises(lambda: f(x, tf.constant(index)), tf.errors.InvalidArgumentError, message)
         assert_same(f(x, tf.constant(0)), body(x, 0))
 
 
-def test_numbers_of_a_loop_over_a_range_are_constants():
+def test_elements_of_a_range_need_no_guards():
     f = tf.function(lambda n, x: tf.add_n([x[i] for i in tf.range(n)]))
     x = tf.constant([1.0, 2.0, 3.0])
 
@@ -434,7 +436,7 @@ def test_numbers_of_a_loop_over_a_range_are_constants():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_functions_on_tapes_read_values_too(compiled):
+def test_value_dependent_functions_under_tapes(compiled):
     f = tf.function(lambda x, i: x[i] * tf.reduce_sum(x[x > 0.5]), jit_compile=compiled)
 
     for values, i in (([0.2, 0.7, 0.9], 1), ([0.8, 0.1, 0.6], 2), ([0.8, 0.9, 0.6], 0)):
@@ -442,13 +444,13 @@ def test_functions_on_tapes_read_values_too(compiled):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = f(x, tf.constant(i))
-        chosen = [v for v in values if v > 0.5]
-        expected = [values[i] * (v > 0.5) + (k == i) * sum(chosen) for k, v in enumerate(values)]
+        selected = [v for v in values if v > 0.5]
+        expected = [values[i] * (v > 0.5) + (k == i) * sum(selected) for k, v in enumerate(values)]
         np.testing.assert_allclose(tape.gradient(y, x), expected, rtol=1e-6)
     assert len(f.recordings()) == 2
 
 
-EXAMPLES = {
+BATCHED_FUNCTIONS = {
     "index": (lambda i: BOXES[i] * 2.0, integers(5, 3), integers(5, 3)),
     "search": (lambda row: tf.searchsorted(row, [0.4, 0.6]), *(tf.sort(floats(2, 4)),) * 2),
     "mask": (lambda row: tf.reduce_sum(row[row > 0.5]), floats(2, 4), floats(2, 4)),
@@ -457,9 +459,9 @@ EXAMPLES = {
 
 @pytest.mark.filterwarnings("ignore:vectorized_map falls back to a loop")
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_of_a_batch_are_not_taken_for_constants(name, compiled):
-    body, *calls = EXAMPLES[name]
+@pytest.mark.parametrize("name", BATCHED_FUNCTIONS)
+def test_value_dependent_functions_in_vectorized_map(name, compiled):
+    body, *calls = BATCHED_FUNCTIONS[name]
     f = tf.function(lambda x: tf.vectorized_map(body, x), jit_compile=compiled)
 
     for x in [*calls, calls[0]]:
