@@ -108,12 +108,12 @@ MESSAGES = [
     (
         lambda: tf.reduce_sum(ones(2), axis=1),
         Invalid,
-        "reduce_sum: axis 1 is out of range for a tensor of 1 axes. Expected -1 <= axis < 1.",
+        "reduce_sum: axis 1 is out of range for a tensor of rank 1. Expected -1 <= axis < 1.",
     ),
     (
         lambda: tf.reduce_sum(ones(2), axis=[0, 0]),
         Invalid,
-        "reduce_sum: an axis is named twice in [0, 0]. Expected distinct axes.",
+        "reduce_sum: an axis is repeated in [0, 0]. Expected distinct axes.",
     ),
     # Dtypes
     (

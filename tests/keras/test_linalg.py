@@ -205,5 +205,5 @@ def test_errors():
     assert_raises(
         lambda: backend.norm(X, 2, axis=5),
         ValueError,
-        "norm: axis 5 is out of range for a tensor of 3 axes. Expected -3 <= axis < 3.",
+        "norm: axis 5 is out of range for a tensor of rank 3. Expected -3 <= axis < 3.",
     )

@@ -208,7 +208,7 @@ ERRORS = {
     "axis": (
         lambda: backend.sum(np.ones(2), axis=3),
         ValueError,
-        "sum: axis 3 is out of range for a tensor of 1 axes. Expected -1 <= axis < 1.",
+        "sum: axis 3 is out of range for a tensor of rank 1. Expected -1 <= axis < 1.",
     ),
     "expand_dims": (
         lambda: backend.expand_dims(np.ones(2), (0, 0)),

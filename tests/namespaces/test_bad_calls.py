@@ -344,7 +344,7 @@ def test_numbers_out_of_the_range_of_floats_raise():
 
 
 def test_size_requires_a_numeric_out_type():
-    message = "size: expected a dtype of numbers. Received: string."
+    message = "size: expected a numeric dtype. Received: string."
     with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(message)):
         tf.size([1, 2], out_type=object)
     assert tf.size([1, 2], out_type=tf.float32).dtype == tf.float32

@@ -387,7 +387,7 @@ ERRORS = [
     (
         lambda: tnp.moveaxis([[1]], (0, -2), (0, 1)),
         tf.errors.InvalidArgumentError,
-        "moveaxis: an axis is named twice in (0, 0).",
+        "moveaxis: an axis is repeated in (0, 0).",
     ),
     (
         lambda: tnp.concatenate([]),

@@ -423,7 +423,7 @@ def test_matvec_requires_a_vector():
         (
             [[5], [0]],
             InvalidArgumentError,
-            "axis 5 is out of range for a tensor of 2 axes. Expected -2 <= axis < 2.",
+            "axis 5 is out of range for a tensor of rank 2. Expected -2 <= axis < 2.",
         ),
         (
             [[0, 1], [1, 0]],

@@ -167,12 +167,12 @@ ERRORS = [
     ),
     (
         lambda: tf.math.invert_permutation([1, 1]),
-        "invert_permutation: 1 is there more than once. Expected each of the numbers from 0 to 1 "
+        "invert_permutation: 1 occurs more than once. Expected each of the numbers from 0 to 1 "
         "once.",
     ),
     (
         lambda: tf.math.invert_permutation([2, 0, 2]),
-        "invert_permutation: 2 is there more than once. Expected each of the numbers from 0 to 2 "
+        "invert_permutation: 2 occurs more than once. Expected each of the numbers from 0 to 2 "
         "once.",
     ),
     (

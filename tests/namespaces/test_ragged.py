@@ -483,7 +483,7 @@ def test_invalid_arguments(case):
 VALUE_ERRORS = {
     "axis_of_concat": (
         lambda: tf.concat([tf.ragged.constant([[1]])] * 2, 2),
-        "concat: axis 2 is out of range for a tensor of 2 axes. Expected -2 <= axis < 2.",
+        "concat: axis 2 is out of range for a tensor of rank 2. Expected -2 <= axis < 2.",
     ),
     "map_fn": (
         lambda: tf.map_fn(tf.size, tf.ragged.constant([[1], [2, 3]])),

@@ -232,7 +232,7 @@ ERRORS = {
     ),
     "reduce_axis": (
         lambda: tf.sparse.reduce_sum(X, 2),
-        "reduce_sum: axis 2 is out of range for a tensor of 2 axes. Expected -2 <= axis < 2.",
+        "reduce_sum: axis 2 is out of range for a tensor of rank 2. Expected -2 <= axis < 2.",
     ),
     "reshape_two": (
         lambda: tf.sparse.reshape(X, [-1, -1]),

@@ -197,9 +197,9 @@ def test_dtypes_without_tensors_have_names_and_properties(name, number, size, le
 
 @every_name
 def test_dtypes_without_tensors_raise_on_use(name, number, size, level):  # noqa: ARG001
-    message = f"{name}: there are no tensors of this dtype, only its name."
+    message = f"{name}: tensors of this dtype are not supported."
     if level is not None:
-        message += f" Use {np.dtype(level).name} for the numbers in it."
+        message += f" Use {np.dtype(level).name} instead."
     for make in (
         lambda: tf.constant(1, name),
         lambda: tf.cast([1.0], name),
@@ -213,7 +213,7 @@ def test_dtypes_without_tensors_raise_on_use(name, number, size, level):  # noqa
 
 def test_quantized_dtypes_are_structured_numpy_dtypes():
     assert tf.qint8.as_numpy_dtype == np.dtype([("qint8", np.int8)])
-    with pytest.raises(TypeError, match="resource: there are no tensors"):
+    with pytest.raises(TypeError, match="resource: tensors of this dtype are not supported"):
         tf.resource.as_numpy_dtype  # noqa: B018
     with pytest.raises(TypeError, match="qint8 has no max value"):
         tf.qint8.max  # noqa: B018

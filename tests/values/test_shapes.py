@@ -222,7 +222,7 @@ def test_axes_out_of_range(axis):
 
 
 def test_repeated_axes():
-    with pytest.raises(errors.InvalidArgumentError, match="named twice"):
+    with pytest.raises(errors.InvalidArgumentError, match="an axis is repeated"):
         normalize_axes([1, -2], 3, "f")
 
 

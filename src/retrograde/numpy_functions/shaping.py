@@ -42,7 +42,7 @@ def moveaxis(
         )
     for axes in (before, after):
         if len(set(axes)) != len(axes):
-            raise invalid(f"moveaxis: an axis is named twice in {tuple(axes)}.")
+            raise invalid(f"moveaxis: an axis is repeated in {tuple(axes)}.")
     perm = [axis for axis in range(x.ndim) if axis not in before]
     for place, axis in sorted(zip(after, before, strict=True)):
         perm.insert(place, axis)

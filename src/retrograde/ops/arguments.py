@@ -28,7 +28,7 @@ def shape_from(value: Any, what: str, wrong: Any = invalid) -> tuple[int, ...]:
         if size < 0:
             raise invalid(f"{what}: dimension {size} must be >= 0. Received: shape {sizes}.")
     if math.prod(filter(None, sizes)) > MAX_ELEMENTS:
-        raise invalid(f"{what}: shape {sizes} has more elements than can be counted.")
+        raise invalid(f"{what}: shape {sizes} has too many elements.")
     return sizes
 
 

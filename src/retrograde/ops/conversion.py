@@ -116,7 +116,7 @@ def numeric_dtype(dtype: Any, default: Any, what: str) -> np.dtype:
     """Returns the numeric NumPy dtype of an `out_type` argument; `default` if it is `None`."""
     found = np.dtype(default) if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
     if found not in dtypes.NUMERIC:
-        raise invalid(f"{what}: expected a dtype of numbers. Received: {dtypes.of(found).name}.")
+        raise invalid(f"{what}: expected a numeric dtype. Received: {dtypes.of(found).name}.")
     return found
 
 

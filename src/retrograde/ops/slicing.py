@@ -117,11 +117,11 @@ def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
     shape, covered = x._spec.shape, mask._spec.shape
     end = axis + len(covered)
     if not covered:
-        raise ValueError("A mask must have axes. Received: a scalar.")
+        raise ValueError("A mask cannot be a scalar. Expected a boolean tensor of rank >= 1.")
     if shape[axis:end] != covered:
         raise ValueError(
-            f"boolean_mask: the mask has shape {covered}, but the tensor has {shape[axis:end]} "
-            "there. Expected the same."
+            f"boolean_mask: the mask has shape {covered}, but the masked axes of the tensor have "
+            f"shape {shape[axis:end]}. Expected the same shape."
         )
     flat = reshape(x, shape=(*shape[:axis], mask._spec.size, *shape[end:]))
     return gather(flat, true_indices(mask), axis=axis)

@@ -79,7 +79,7 @@ def _invert_permutation_kernel(xp, x):
         repeated = in_order[..., 1:] == in_order[..., :-1]
         if repeated.any():
             raise invalid(
-                f"invert_permutation: {in_order[..., 1:][repeated][0]} is there more than once. "
+                f"invert_permutation: {in_order[..., 1:][repeated][0]} occurs more than once. "
                 f"Expected each of the numbers from 0 to {n - 1} once."
             )
     return y

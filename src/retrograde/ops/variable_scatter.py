@@ -156,7 +156,7 @@ def _scatter_nd(self: Variable, write_at: Callable, indices: Any, updates: Any) 
     indices = _indices(indices)
     if not indices.ndim or indices.shape[-1] > self._spec.ndim:
         raise invalid(
-            f"scatter: indices of shape {indices.shape} do not point into variable "
+            f"scatter: indices of shape {indices.shape} are not valid for variable "
             f"'{self.name}' of shape {self._spec.shape}. Expected a last axis of at most "
             f"{self._spec.ndim}."
         )

@@ -30,25 +30,35 @@ class CompositeTensor:
     _in_lists: frozenset[str] = frozenset()  # operations that accept lists of such values
 
     def _components(self) -> Sequence[Tensor]:
-        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not support this operation. {self._instead}"
+        )
 
     def _with_components(self, components: Iterator[Any]) -> CompositeTensor:
         """Returns the same value with other components, taken from the iterator as needed."""
-        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not support this operation. {self._instead}"
+        )
 
     @property
     def _followed(self) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not support this operation. {self._instead}"
+        )
 
     def _with_gradient(self, g: Any) -> CompositeTensor:
-        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not support this operation. {self._instead}"
+        )
 
     def _handler(self, _operation: Any) -> Callable | None:
         return None
 
     @property
     def _type_spec(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no single tensor. {self._instead}")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not support this operation. {self._instead}"
+        )
 
 
 class NotOneTensor(ValueError):

@@ -157,8 +157,8 @@ class _NameOnly(DType):
     @property
     def numpy_dtype(self) -> np.dtype:  # type: ignore[override]
         """Raises `TypeError`, because there are no arrays of this dtype."""
-        instead = "" if self._level is None else f" Use {self._level.name} for the numbers in it."
-        raise TypeError(f"{self.name}: there are no tensors of this dtype, only its name.{instead}")
+        instead = "" if self._level is None else f" Use {self._level.name} instead."
+        raise TypeError(f"{self.name}: tensors of this dtype are not supported.{instead}")
 
     @property
     def as_numpy_dtype(self) -> Any:

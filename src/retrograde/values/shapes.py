@@ -219,7 +219,7 @@ def normalize_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int
         raise TypeError(f"{what}: axis must be an integer. Received: {shown(axis)}.") from None
     if not -ndim <= position < ndim:
         raise wrong(
-            f"{what}: axis {position} is out of range for a tensor of {ndim} axes. "
+            f"{what}: axis {position} is out of range for a tensor of rank {ndim}. "
             f"Expected {-ndim} <= axis < {ndim}."
         )
     return position % ndim
@@ -234,7 +234,7 @@ def normalize_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     axes = sorted(normalize_axis(a, ndim, what) for a in axis)
     if len(set(axes)) != len(axes):
         raise invalid(
-            f"{what}: an axis is named twice in {shown(list(axis))}. Expected distinct axes."
+            f"{what}: an axis is repeated in {shown(list(axis))}. Expected distinct axes."
         )
     return tuple(axes)
 
