@@ -114,9 +114,9 @@ class Ledger:
         outputs = y if isinstance(y, tuple) else (y,)
         self._details.append(_Details(number, _work(plan.name, inputs, outputs), len(self._given)))
         sources = tuple([x._id if x._id in self._producers else self._number(x) for x in inputs])
-        made = tuple([t._id for t in outputs])
-        self._producers.update(dict.fromkeys(made, len(self._steps)))
-        self._steps.append(Call(plan.primitive, sources, attrs, made))
+        output_ids = tuple([t._id for t in outputs])
+        self._producers.update(dict.fromkeys(output_ids, len(self._steps)))
+        self._steps.append(Call(plan.primitive, sources, attrs, output_ids))
         given = [self._given[n] for n in sources if n < 0]
         for value in (*plan.save(values), *given):
             if type(value) is Outputs:

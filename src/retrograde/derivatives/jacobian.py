@@ -34,10 +34,10 @@ def pull_back(
     cotangents = Cotangents(recorded.on_tensors) if cotangents is None else cotangents
     for target, g in zip(targets, seeds, strict=True):
         cotangents.deposit(target._id, g)
-    wanted = {x._id for x in sources}
-    needed = None if recorded.roots <= wanted else depending_on(wanted, recorded.entries)
+    source_ids = {x._id for x in sources}
+    needed = None if recorded.roots <= source_ids else depending_on(source_ids, recorded.entries)
     run = thread.recorders.backward_pass or backward_pass
-    run(recorded.entries.copy(), cotangents, wanted, needed)
+    run(recorded.entries.copy(), cotangents, source_ids, needed)
     return [indexed_slices.as_dense(cotangents.get(x._id)) for x in sources]
 
 

@@ -45,9 +45,9 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     cotangents = _LazyCotangents()
     for x in targets:
         cotangents.deposit(x._id, seed(x, None, on_tensors=True))
-    wanted = {x._id for x in sources}
-    needed = None if tape._roots <= wanted else depending_on(wanted, entries)
-    backward_pass(entries.copy(), cotangents, wanted, needed)
+    source_ids = {x._id for x in sources}
+    needed = None if tape._roots <= source_ids else depending_on(source_ids, entries)
+    backward_pass(entries.copy(), cotangents, source_ids, needed)
     found = [cotangents.get(x._id) for x in sources]
     if cotangents.flagged or not all([isinstance(g, Tensor) for g in found]):
         return None

@@ -50,9 +50,9 @@ class Fused:
         self.uniform = uniform
         self.specs = specs
         self.reads = [tuple(repeats.get(v, v) for v in call.inputs) for call in calls]
-        made = {call.outputs[0] for call in calls}
+        computed = {call.outputs[0] for call in calls}
         read = dict.fromkeys(v for inputs in self.reads for v in inputs)
-        self.inputs = tuple(v for v in read if v not in made)
+        self.inputs = tuple(v for v in read if v not in computed)
         self.last_read = {v: i for i, inputs in enumerate(self.reads) for v in inputs}
         self.writes = [
             out_argument_of(c.primitive, tuple(specs[v] for v in c.inputs), c.attrs) for c in calls

@@ -189,25 +189,27 @@ class _Grouping:
         used.reverse()
         group = self.producer_of(used[0].outputs[0])
         outputs = [call.outputs[0] for call in used if call.outputs[0] in needed]
-        held = needed | {self.repeats[v] for v in needed if v in self.repeats}
+        read_later = needed | {self.repeats[v] for v in needed if v in self.repeats}
         uniform = frozenset(self.uniform)
         return Fused(
-            used, self.specs, outputs, max(group.leads), self.repeats, uniform, dead - held
+            used, self.specs, outputs, max(group.leads), self.repeats, uniform, dead - read_later
         )
 
     def _in_order(self) -> list[list[int]]:
         """Returns lists of fused calls in a valid order, otherwise in the original order."""
-        together = {i: [i] for i in range(len(self.calls))}
+        group_of = {i: [i] for i in range(len(self.calls))}
         for group in {_final(g) for g in self.producers.values()}:
             indices = sorted(group.indices)
-            together.update(dict.fromkeys(indices, indices))
-        lists = {indices[-1]: indices for indices in together.values()}
-        made_at = {y: together[i][-1] for i, call in enumerate(self.calls) for y in call.outputs}
+            group_of.update(dict.fromkeys(indices, indices))
+        lists = {indices[-1]: indices for indices in group_of.values()}
+        produced_at = {
+            y: group_of[i][-1] for i, call in enumerate(self.calls) for y in call.outputs
+        }
         depends_on = {}
         for last, indices in lists.items():
             calls = [self.calls[i] for i in indices]
             reads = {v for call in calls for v in (self._reads(call) if calls[1:] else call.inputs)}
-            depends_on[last] = {made_at[v] for v in reads if v in made_at} - {last}
+            depends_on[last] = {produced_at[v] for v in reads if v in produced_at} - {last}
         return [lists[last] for last in _topological_sort(depends_on)]
 
 

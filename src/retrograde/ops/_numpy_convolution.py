@@ -89,15 +89,15 @@ class _Lines:
         cells, lines = (np.squeeze(a.view(item), -1) for a in (x, self.lines[: len(x)]))
         space, windows = x.shape[1:-1], self.windows
         if self.whole:
-            for place, (_, positions, seen) in enumerate(windows.tap_slices(space)):
-                lines[slice(None), *positions, place] = cells[slice(None), *seen]
+            for tap, (_, positions, read) in enumerate(windows.tap_slices(space)):
+                lines[slice(None), *positions, tap] = cells[slice(None), *read]
             return
         outer = Windows(*(part[:-1] for part in windows))
         first, shift = max(0, -self.before), max(0, self.before)
         length = min(space[-1] - first, self.cells - shift)
-        along, there = slice(first, first + length), slice(shift, shift + length)
-        for place, (_, positions, seen) in enumerate(outer.tap_slices(space[:-1])):
-            lines[slice(None), *positions, there, place] = cells[slice(None), *seen, along]
+        source, target = slice(first, first + length), slice(shift, shift + length)
+        for tap, (_, positions, read) in enumerate(outer.tap_slices(space[:-1])):
+            lines[slice(None), *positions, target, tap] = cells[slice(None), *read, source]
 
     def matrices(self, count):
         """Yields, for each product, its windows in the first `count` images, and their indices."""
@@ -168,8 +168,8 @@ def convolve(x, w, windows):
             part = y[images]
             if not lines.crossed:
                 results = part.reshape(-1, w.shape[-1])
-            for rows, places in lines.matrices(len(part)):
-                dot(rows, matrix, out=results[places])
+            for rows, indices in lines.matrices(len(part)):
+                dot(rows, matrix, out=results[indices])
             if lines.crossed:
                 part[...] = valid[: len(part)]
 
@@ -226,8 +226,8 @@ def convolve_filter(x, g, windows, whole=False):
                 valid[: len(part)] = part
             else:
                 results = part.reshape(-1, shape[-1])
-            for rows, places in lines.matrices(len(part)):
-                product = dot(rows.T, results[places])
+            for rows, indices in lines.matrices(len(part)):
+                product = dot(rows.T, results[indices])
                 key = images.start if is_shared else 0
                 if key in sums:
                     sums[key] += product

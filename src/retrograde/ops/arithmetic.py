@@ -294,8 +294,8 @@ lcm = elementwise("lcm", "lcm", None, None, accepts=dtypes.INTEGER)
 def _shift_kernel(name):
     """Creates a shift kernel that clips shifts to the width of the dtype, as TensorFlow does."""
 
-    def kernel(xp, x, places):
-        return getattr(xp, name)(x, xp.clip(places, 0, 8 * x.dtype.itemsize - 1))
+    def kernel(xp, x, shift):
+        return getattr(xp, name)(x, xp.clip(shift, 0, 8 * x.dtype.itemsize - 1))
 
     return kernel
 

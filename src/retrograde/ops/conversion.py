@@ -34,9 +34,9 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
     """
     if type(value) is Tensor and dtype is None:
         return value
-    held = tensor_or_variable(value)
-    if held is not None:
-        tensor = held._read()
+    holder = tensor_or_variable(value)
+    if holder is not None:
+        tensor = holder._read()
         check_dtype(tensor._spec, dtype)
         return tensor
     if CONVERSIONS:
@@ -70,15 +70,15 @@ def _stacked(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tenso
 
 
 def _element(value: Any, dtype: np.dtype, hint: np.dtype | None) -> Tensor:
-    held = tensor_or_variable(value)
-    if held is None:
+    holder = tensor_or_variable(value)
+    if holder is None:
         return as_tensor(value, dtype, hint)
-    if (dtype.kind == "O") != (held._spec.dtype.kind == "O"):
+    if (dtype.kind == "O") != (holder._spec.dtype.kind == "O"):
         raise TypeError(
-            f"Cannot convert a tensor of dtype {held.dtype.name} in a list to dtype "
+            f"Cannot convert a tensor of dtype {holder.dtype.name} in a list to dtype "
             f"{dtypes.of(dtype).name}."
         )
-    return to_dtype(held._read(), dtype)
+    return to_dtype(holder._read(), dtype)
 
 
 def _dtype_within(value: Any, depth: int = 0) -> np.dtype | None:
@@ -86,8 +86,8 @@ def _dtype_within(value: Any, depth: int = 0) -> np.dtype | None:
         if depth > MAX_AXES:
             raise nesting_error()
         return next(filter(None, (_dtype_within(v, depth + 1) for v in value)), None)
-    held = tensor_or_variable(value)
-    return None if held is None else held._spec.dtype
+    holder = tensor_or_variable(value)
+    return None if holder is None else holder._spec.dtype
 
 
 def same_dtype(*values: Any) -> tuple[Tensor, ...]:

@@ -101,12 +101,12 @@ def host_function(function: Callable | None = None, *, dynamic_shapes: bool = Fa
 
 def _call_recorded(function: Callable, arguments: tuple[tuple, dict], dynamic_shapes: bool) -> Any:
     holders = [_held(leaf) for leaf in nest.leaves(arguments, expand_composites=True)]
-    tensors = tuple([held._read() for held in holders if held is not None])
+    tensors = tuple([holder._read() for holder in holders if holder is not None])
     for x in tensors:
         escape(x, NUMPY_CALL)
     # Replays pass other tensors, so these are not kept.
     leaves = (None if _held(leaf) is not None else leaf for leaf in nest.leaves(arguments))
-    call = _Call(function, nest.pack(arguments, leaves), [held is not None for held in holders])
+    call = _Call(function, nest.pack(arguments, leaves), [holder is not None for holder in holders])
     y = call([x._array for x in tensors])
     host = _host(call, dynamic_shapes)
     outputs = thread.recorders.tracer.record_host(host, tensors, _arrays_in(y, dynamic_shapes))

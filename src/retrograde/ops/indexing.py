@@ -22,8 +22,8 @@ def _check_range(indices, size):
     if indices.size and not (indices.min() >= 0 and indices.max() < size):
         flat = np.ravel(indices)
         position = int(np.flatnonzero((flat < 0) | (flat >= size))[0])
-        place = [int(i) for i in np.unravel_index(position, np.shape(indices))]
-        raise invalid(f"indices{place} = {flat[position]} is not in [0, {size}).")
+        index = [int(i) for i in np.unravel_index(position, np.shape(indices))]
+        raise invalid(f"indices{index} = {flat[position]} is not in [0, {size}).")
 
 
 def _gather_kernel(xp, x, indices, *, axis, **_):
@@ -186,9 +186,9 @@ def _check_coordinates(indices, sizes):
         return
     wrong = ((indices < 0) | (indices >= np.array(sizes, np.int64))).any(-1)
     if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise invalid(
-            f"indices{shown(list(place))} = {indices[place].tolist()} does not index into shape "
+            f"indices{shown(list(index))} = {indices[index].tolist()} does not index into shape "
             f"{tuple(sizes)}. Expected 0 <= index < size along each axis."
         )
 

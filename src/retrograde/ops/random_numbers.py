@@ -69,9 +69,9 @@ _FRACTION = {  # the number of random bits in a number from [0, 1)
 
 def _uniform_kernel(xp, seed, *, shape, dtype):
     """Draws uniform numbers from [0, 1)."""
-    bits, places = 8 * compute_dtype(dtype).itemsize, _FRACTION[dtype]
+    bits, precision = 8 * compute_dtype(dtype).itemsize, _FRACTION[dtype]
     words = _integers(xp, seed, shape, bits)
-    y = (words >> words.dtype.type(bits - places)).astype(compute_dtype(dtype)) * 2.0**-places
+    y = (words >> words.dtype.type(bits - precision)).astype(compute_dtype(dtype)) * 2.0**-precision
     return y.astype(dtype, copy=False)
 
 
@@ -80,11 +80,11 @@ def _normal_by_inverse_cdf(xp, seed, shape, dtype, least):
 
     One bit is the sign. The others are a probability below one half.
     """
-    bits, places = 8 * dtype.itemsize, _FRACTION[dtype] - 1
+    bits, precision = 8 * dtype.itemsize, _FRACTION[dtype] - 1
     words = _integers(xp, seed, shape, bits)
     one = words.dtype.type(1)
-    rest = (words >> words.dtype.type(bits - places)).astype(dtype) + dtype.type(0.5)
-    p = rest * dtype.type((0.5 - least) * 2.0**-places) + dtype.type(least)
+    rest = (words >> words.dtype.type(bits - precision)).astype(dtype) + dtype.type(0.5)
+    p = rest * dtype.type((0.5 - least) * 2.0**-precision) + dtype.type(least)
     size = -special_function(xp, "ndtri")(p)
     return xp.where((words & one) == one, -size, size)
 

@@ -23,9 +23,9 @@ from retrograde.values.errors import invalid
 
 def _row_kernel(xp, ids, *, num_segments):
     if xp is np and ids.size and ids.max() >= num_segments:
-        place = tuple(int(i) for i in np.argwhere(ids >= num_segments)[0])
+        index = tuple(int(i) for i in np.argwhere(ids >= num_segments)[0])
         raise invalid(
-            f"segment_ids{shown(list(place))} = {ids[place]} is not in [0, {num_segments}). Only "
+            f"segment_ids{shown(list(index))} = {ids[index]} is not in [0, {num_segments}). Only "
             "negative ids are ignored."
         )
     return xp.where(ids < 0, np.array(num_segments, ids.dtype), ids)
@@ -78,8 +78,8 @@ def _batch(primitive):
         x, ids = broadcast_batched(batched, (x, ids))
         size, count = ids.shape
         rows = reshape(x, shape=(size * count, *x.shape[2:]))
-        places = reshape(offset_indices(ids, size=num_segments, axis=0), shape=(size * count,))
-        y = primitive(rows, places, num_segments=size * num_segments, **attrs)
+        segments = reshape(offset_indices(ids, size=num_segments, axis=0), shape=(size * count,))
+        y = primitive(rows, segments, num_segments=size * num_segments, **attrs)
         return reshape(y, shape=(size, y.shape[0] // size, *y.shape[1:]))
 
     return batch

@@ -84,12 +84,12 @@ def _gather_dynamic(x: Tensor, key: Any) -> tuple[Tensor, Any]:
 def _is_dynamic(k: Any) -> bool:
     """Returns whether an element of a key depends on a tensor that may change between calls."""
     parts = (k.start, k.stop, k.step) if isinstance(k, slice) else (k,)
-    holders = [held for held in map(tensor_or_variable, parts) if held is not None]
-    return any([_is_integer(held) and changes(held._read()) for held in holders])
+    holders = [holder for holder in map(tensor_or_variable, parts) if holder is not None]
+    return any([_is_integer(holder) and changes(holder._read()) for holder in holders])
 
 
-def _is_integer(held: Any) -> bool:
-    return held._spec.dtype.kind in "iu" and not held._spec.ndim
+def _is_integer(holder: Any) -> bool:
+    return holder._spec.dtype.kind in "iu" and not holder._spec.ndim
 
 
 def _index_tensor(k: Any, size: int, axis: int) -> Tensor:
@@ -105,11 +105,11 @@ def _slice_indices(start: Any, stop: Any, step: Any, size: int) -> Tensor:
 
 
 def _boolean(key: Any) -> Tensor | None:
-    held = tensor_or_variable(key)
-    if held is None:
+    holder = tensor_or_variable(key)
+    if holder is None:
         is_mask = isinstance(key, np.ndarray) and key.dtype == bool
         return Tensor(key) if is_mask else None
-    return held._read() if held._spec.dtype == bool else None
+    return holder._read() if holder._spec.dtype == bool else None
 
 
 def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
@@ -178,14 +178,14 @@ def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:
 
 
 def _integer(k: Any) -> int:
-    held = tensor_or_variable(k)
-    if held is None and not isinstance(k, bool):
+    holder = tensor_or_variable(k)
+    if holder is None and not isinstance(k, bool):
         try:
             return operator.index(k)
         except TypeError:
             pass
-    elif held is not None and _is_integer(held):
-        return held._read().__index__()
+    elif holder is not None and _is_integer(holder):
+        return holder._read().__index__()
     raise TypeError(
         "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
         f"tf.int32/tf.int64 tensors are valid indices, got {shown(k)}."

@@ -235,6 +235,6 @@ def _indices(indices: Any) -> np.ndarray:
 
 
 def _index_tensor(indices: Any) -> Tensor:
-    held = tensor_or_variable(indices)
+    holder = tensor_or_variable(indices)
     array = _indices(indices)
-    return Tensor(array) if held is None else held._read()
+    return Tensor(array) if holder is None else holder._read()
