@@ -333,7 +333,7 @@ def test_the_determinant_of_a_singular_matrix_has_a_gradient():
 def run_with_tape(f, value):
     x = tf.constant(value)
     tape = tf.GradientTape()
-    tape.watch(x)  # before the block, which is one of the differences
+    tape.watch(x)  # TensorFlow does not allow this before the block
     with tape:
         y = f(x)
     return tape, x, y
@@ -485,15 +485,17 @@ def test_a_failed_save_is_not_counted(tmp_path):
 # Summaries
 
 
-@pytest.mark.parametrize(("kind", "compress"), [("GZIP", gzip.compress), ("ZLIB", zlib.compress)])
-def test_truncated_compressed_data_raises_data_loss_error(kind, compress, tmp_path):
+@pytest.mark.parametrize(
+    ("compression", "compress"), [("GZIP", gzip.compress), ("ZLIB", zlib.compress)]
+)
+def test_truncated_compressed_data_raises_data_loss_error(compression, compress, tmp_path):
     path = tmp_path / "lines"
     path.write_bytes(compress(b"some\nlines\n")[:-1])
 
     for read in (
-        lambda: tf.io.decode_compressed(path.read_bytes(), kind),
-        lambda: list(tf.data.TextLineDataset(str(path), kind)),
-        lambda: list(tf.data.FixedLengthRecordDataset(str(path), 11, compression_type=kind)),
+        lambda: tf.io.decode_compressed(path.read_bytes(), compression),
+        lambda: list(tf.data.TextLineDataset(str(path), compression)),
+        lambda: list(tf.data.FixedLengthRecordDataset(str(path), 11, compression_type=compression)),
     ):
         with pytest.raises(tf.errors.DataLossError, match="the compressed data are truncated"):
             read()

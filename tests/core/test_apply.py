@@ -131,10 +131,10 @@ def test_other_errors_propagate_unchanged(make_primitive, error):
     assert raised.value is error
 
 
-@pytest.mark.parametrize("kind", [ZeroDivisionError, OverflowError])
-def test_arithmetic_errors_become_invalid_argument_errors(make_primitive, kind):
+@pytest.mark.parametrize("error_type", [ZeroDivisionError, OverflowError])
+def test_arithmetic_errors_become_invalid_argument_errors(make_primitive, error_type):
     def fail(*_):
-        raise kind("too large")
+        raise error_type("too large")
 
     primitive = make_primitive(fail)
     with pytest.raises(InvalidArgumentError) as raised:

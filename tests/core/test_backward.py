@@ -202,8 +202,8 @@ def test_cotangents_that_are_referenced_elsewhere_are_not_modified():
         tape.watch(x)
         e = tf.exp(x)
         targets = [tf.sin(x), tf.identity(x), tf.reduce_sum(e)]
-    held = [weights, e]
-    before = [t.numpy().copy() for t in held]
+    referenced = [weights, e]
+    before = [t.numpy().copy() for t in referenced]
 
     first, second = (
         tape.gradient(targets, x, output_gradients=[weights, weights, tf.constant(1.0)])
@@ -213,5 +213,5 @@ def test_cotangents_that_are_referenced_elsewhere_are_not_modified():
     np.testing.assert_array_equal(first.numpy(), second.numpy())
     expected = weights * tf.cos(x) + weights + e
     np.testing.assert_allclose(first.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
-    for t, array in zip(held, before, strict=True):
+    for t, array in zip(referenced, before, strict=True):
         np.testing.assert_array_equal(t.numpy(), array)

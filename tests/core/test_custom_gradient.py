@@ -145,7 +145,7 @@ def test_a_wrong_number_of_gradients_raises(gradient, count):
         gradient_of(f, tf.constant(1.0))
 
 
-def test_custom_gradient_decorates_methods_and_can_be_called_without_arguments():
+def test_custom_gradient_of_methods_and_with_parentheses():
     class Layer:
         k = 11.0
 
@@ -200,7 +200,7 @@ def test_grad_pass_through_with_variables_and_second_order():
     assert float(outer.gradient(dy, x)) == 2.0
 
 
-def test_recompute_grad_frees_intermediates_and_calls_the_function_again():
+def test_recompute_grad_frees_and_recomputes_intermediates():
     intermediates, calls = [], []
 
     def f(x):
@@ -222,7 +222,7 @@ def test_recompute_grad_frees_intermediates_and_calls_the_function_again():
     np.testing.assert_allclose(g, 2 * np.exp([2.0, 4.0]), rtol=1e-6)
 
 
-def test_recompute_grad_differentiates_variables_and_keyword_arguments():
+def test_recompute_grad_with_variables_and_keyword_arguments():
     v = tf.Variable(3.0)
     f = tf.recompute_grad(lambda x, k=None: x * v * k)
     x, k = tf.Variable(2.0), tf.Variable(5.0)

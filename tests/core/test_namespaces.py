@@ -21,7 +21,7 @@ def x():
     return tf.Tensor(jnp.array([[1.0, 2.0], [3.0, 4.0]], jnp.float32))
 
 
-def test_namespace_of_returns_the_namespace_of_the_first_foreign_array():
+def test_namespace_of_mixed_arrays():
     assert namespaces.namespace_of([np.ones(2), np.float32(1.0)]) is np
     assert namespaces.namespace_of([np.ones(2), jnp.ones(2)]) is jnp
     assert namespaces.namespace_of([]) is np

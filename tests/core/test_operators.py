@@ -61,9 +61,9 @@ def test_operators_match_numpy(f, operands):
     "number", [2, 2.0, True, np.float32(2), np.float64(2), np.int64(2)], ids=repr
 )
 def test_numbers_take_the_dtype_of_the_tensor(f, number):
-    for kind in (tf.constant, tf.Variable):
-        assert_same(f(kind(A), number), f(A, np.float32(number)))
-        assert_same(f(number, kind(A)), f(np.float32(number), A))
+    for create in (tf.constant, tf.Variable):
+        assert_same(f(create(A), number), f(A, np.float32(number)))
+        assert_same(f(number, create(A)), f(np.float32(number), A))
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float64, tf.complex64, tf.int8])

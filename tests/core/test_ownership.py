@@ -43,7 +43,7 @@ ASSIGNMENTS = {
     "slice": lambda v: v[0].assign(5.0),
 }
 
-HOLDERS = {
+READERS = {
     "value()": lambda v: v.value(),
     "identity": lambda v: tf.identity(v),
     "convert_to_tensor": lambda v: tf.convert_to_tensor(v),
@@ -67,20 +67,20 @@ HOLDERS = {
 }
 
 
-def copy_values(held):
-    return np.array(held.numpy() if hasattr(held, "numpy") else held)
+def copy_values(value):
+    return np.array(value.numpy() if hasattr(value, "numpy") else value)
 
 
 @pytest.mark.parametrize("assign", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
-@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
-def test_assignments_do_not_change_other_references(hold, assign):
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_assignments_do_not_change_other_references(read, assign):
     v = make_variable()
-    held = hold(v)
-    before = copy_values(held)
+    value = read(v)
+    before = copy_values(value)
 
     for _ in range(3):
         assign(v)
-        np.testing.assert_array_equal(copy_values(held), before)
+        np.testing.assert_array_equal(copy_values(value), before)
 
     expected = make_variable()
     for _ in range(3):
@@ -140,7 +140,7 @@ def test_updates_do_not_change_an_assigned_gradient():
         assert gradient.numpy().tolist() == [1.0] * SIZE
 
 
-def test_updates_do_not_change_a_gradient_that_shares_memory_with_a_variable():
+def test_updates_do_not_change_a_gradient_that_aliases_a_variable():
     v, w = (tf.Variable(np.full(5000, x, np.float32)) for x in (2.0, 3.0))
 
     with tf.GradientTape() as tape:
@@ -185,7 +185,7 @@ def test_an_unshared_variable_is_updated_in_place(assign):
 
 def test_an_update_copies_a_shared_array_only_once():
     v = make_variable()
-    held = v.value()
+    value = v.value()
     before = address(v)
 
     v.assign_add(np.ones(SIZE))
@@ -194,7 +194,7 @@ def test_an_update_copies_a_shared_array_only_once():
 
     assert after != before
     assert address(v) == after
-    assert held.numpy().tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert value.numpy().tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_updates_are_in_place_after_the_tape_is_freed():
@@ -316,15 +316,15 @@ def test_a_tensor_read_during_an_update_does_not_change(method):
     """A replay in another thread reads `_tensor` and commits if the variable still holds it."""
     v, one = tf.Variable(tf.zeros([3])), tf.ones([3])
     for n in itertools.count(1):
-        held = []
+        tensors = []
 
-        def read(held=held):
+        def read(tensors=tensors):
             if v._tensor is not None:
-                held.append((v._tensor, v._tensor.numpy()))
+                tensors.append((v._tensor, v._tensor.numpy()))
 
         with AtInstruction(n, read, FILES) as at:
             getattr(v, method)(one)
-        for tensor, before in held:
+        for tensor, before in tensors:
             np.testing.assert_array_equal(tensor.numpy(), before)
         if not at.was_reached:
             break

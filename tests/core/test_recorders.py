@@ -248,7 +248,7 @@ def test_escape_notifies_recorders():
 # NumPy's floating-point errors
 
 
-def test_operations_do_not_raise_floating_point_errors():
+def test_floating_point_errors_are_ignored():
     with np.errstate(all="raise"):
         assert float(tf.constant(1.0) / 0.0) == np.inf
         assert np.isnan(float(tf.math.log(-1.0)))
@@ -269,7 +269,7 @@ def test_operations_do_not_change_the_errstate_of_numpy():
         np.float64(1.0) / np.float64(0.0)
 
 
-def test_operations_in_other_threads_do_not_raise_floating_point_errors():
+def test_floating_point_errors_are_ignored_in_other_threads():
     failures = []
 
     def work():

@@ -304,7 +304,7 @@ def test_output_gradients_can_be_indexed_slices():
     assert tape.gradient(y, x, slices).numpy().tolist() == [0.0, 60.0]
 
 
-def test_integer_and_bool_targets_have_a_gradient_with_respect_to_themselves():
+def test_integer_and_bool_targets_that_are_sources():
     i, b, s = tf.constant([1, 2]), tf.constant([True]), tf.constant("a")
     x = tf.Variable(3.0)
 

@@ -91,7 +91,7 @@ def test_numpy_returns_a_writable_copy():
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    ("value", "expected_type"),
     [
         (1.0, np.float32),
         (1, np.int32),
@@ -102,8 +102,8 @@ def test_numpy_returns_a_writable_copy():
         (tf.constant(1.0) + 1.0, np.float32),
     ],
 )
-def test_numpy_of_a_scalar_tensor_is_a_numpy_scalar(value, kind):
-    assert type(tf.constant(value).numpy()) is kind
+def test_numpy_of_a_scalar_tensor_is_a_numpy_scalar(value, expected_type):
+    assert type(tf.constant(value).numpy()) is expected_type
 
 
 def test_asarray_returns_a_read_only_view():

@@ -93,7 +93,7 @@ def test_signature():
     assert (first, second) == ("initial_value", "trainable")
 
 
-def test_variables_with_on_read_synchronization_are_not_trainable_by_default():
+def test_on_read_variables_are_not_trainable_by_default():
     on_read = tf.VariableSynchronization.ON_READ
 
     assert tf.Variable(1.0, synchronization=on_read).trainable is False

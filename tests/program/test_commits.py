@@ -312,7 +312,7 @@ class TestFork:
 
         assert len({number for text in outputs for number in text.strip("()").split(", ")}) == 9
 
-    def test_the_seed_and_the_order_of_forks_determine_the_numbers_of_children(self):
+    def test_random_numbers_of_children_are_reproducible(self):
         def draw_in_two_children():
             tf.random.set_seed(3)
             return [result_in_child(lambda: float(tf.random.normal([]))) for _ in range(2)]
@@ -322,10 +322,10 @@ class TestFork:
         assert first == second
         assert len(set(first)) == 2
 
-    @pytest.mark.parametrize("kind", ["prefetch", "map"])
-    def test_a_dataset_iterator_created_before_a_fork_raises_in_the_child(self, kind):
+    @pytest.mark.parametrize("transformation", ["prefetch", "map"])
+    def test_a_dataset_iterator_created_before_a_fork_raises_in_the_child(self, transformation):
         dataset = tf.data.Dataset.range(9)
-        if kind == "map":
+        if transformation == "map":
             dataset = dataset.map(lambda x: x, num_parallel_calls=2)
         else:
             dataset = dataset.prefetch(2)

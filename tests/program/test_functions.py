@@ -234,7 +234,7 @@ class TestArguments:
             f(1.0, 2.0, [3.0])
 
     @pytest.mark.parametrize("size", [None, 2])
-    def test_concrete_functions_of_an_input_signature_with_keyword_arguments(self, size):
+    def test_concrete_functions_of_an_input_signature(self, size):
         specs = [tf.TensorSpec([None]), tf.TensorSpec([])]
         f = tf.function(lambda x, y, z=3.0: x * y * z, input_signature=specs)
         x, y = tf.constant([1.0, 2.0]), tf.constant(2.0)
@@ -338,7 +338,7 @@ class TestArguments:
         assert concrete(tf.constant("b"), tf.constant("c")).numpy() == b"bc"
 
 
-def test_fixed_arguments_of_a_concrete_function_can_be_passed_by_position():
+def test_fixed_arguments_of_a_concrete_function():
     v, w = tf.Variable([2.0, 3.0]), tf.Variable([2.0, 3.0])
     f = tf.function(lambda x, v, n: x * v * n)
     concrete = f.get_concrete_function(tf.TensorSpec([2], tf.float32), v, 3)

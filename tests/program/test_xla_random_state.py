@@ -1,4 +1,4 @@
-"""A compiled function leaves NumPy's global random state as it is."""
+"""Tests that compiling a function does not change NumPy's global random state."""
 
 import subprocess
 import sys
@@ -12,14 +12,14 @@ np.random.seed(3)
 assert "jax" not in sys.modules
 tf.function(lambda x: x + 1.0, jit_compile=True)(tf.constant(1.0))
 assert "jax" in sys.modules
-drawn = np.random.random()
+first = np.random.random()
 np.random.seed(3)
-assert drawn == np.random.random()
+assert first == np.random.random()
 """
 
 
-def test_the_import_of_jax_draws_no_numbers_from_numpy():
-    found = subprocess.run(
+def test_importing_jax_does_not_change_the_random_state_of_numpy():
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120
     )
-    assert found.returncode == 0, found.stderr
+    assert process.returncode == 0, process.stderr
