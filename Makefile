@@ -47,9 +47,10 @@ oldest:  ## run a part of the tests with the oldest versions that pyproject.toml
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.oldest
 	.venv-oldest/bin/python -m pytest -n $(WORKERS) $(ARGS) $(OLDEST)
 
-lint: types  ## check code style, formatting and types
+lint: types  ## check code style, formatting, types and vocabulary
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/check_vocabulary.py
 
 types: $(VENV)/.dev  ## check types with mypy
 	$(BIN)/mypy

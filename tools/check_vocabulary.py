@@ -27,6 +27,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SUFFIXES = {".py", ".pyi", ".md", ".toml", ".yml"}
 SKIPPED_FOLDERS = {"site", "build", "dist", "demo", "__pycache__"}
+HIDDEN_FOLDERS = {".github"}  # other hidden folders are skipped
 # These quote the words that they check for.
 EXEMPT = {"tools/check_vocabulary.py", "tests/tools/test_check_vocabulary.py"}
 
@@ -200,7 +201,8 @@ def files(paths: Iterable[pathlib.Path]) -> Iterator[pathlib.Path]:
             yield from files(
                 child
                 for child in sorted(path.iterdir())
-                if child.name not in SKIPPED_FOLDERS and not child.name.startswith(".")
+                if child.name not in SKIPPED_FOLDERS
+                and (not child.name.startswith(".") or child.name in HIDDEN_FOLDERS)
             )
         elif not path.exists():
             raise FileNotFoundError(f"{path} does not exist.")

@@ -155,7 +155,7 @@ class Selection:
         items[:] = kept
 
     def selects(self, item: Any) -> bool:
-        """Whether a collected test is a test of the function."""
+        """Returns whether a collected test is a test of the function."""
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         case = parameters.get("case")
         if getattr(getattr(case, "primitive", None), "name", None) in self._primitives:

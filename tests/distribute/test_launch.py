@@ -64,7 +64,7 @@ def pids(program):
 
 
 def is_running(pid):
-    """Whether a process runs; one that has ended and was not waited for does not."""
+    """Returns whether a process runs. Zombie processes do not."""
     with contextlib.suppress(OSError):
         return re.search(r"\) (\w)", pathlib.Path(f"/proc/{pid}/stat").read_text())[1] != "Z"
     return False

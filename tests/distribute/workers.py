@@ -20,7 +20,7 @@ SECONDS = 240  # more than any program takes on a busy machine
 
 
 class Outcome(NamedTuple):
-    """How a worker ended: its exit code, what it printed, and what its program returned."""
+    """The outcome of a worker: its exit code, its output, and the result of its program."""
 
     code: int | None
     output: str

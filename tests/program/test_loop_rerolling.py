@@ -74,7 +74,7 @@ def lag_of_two(x):
 
 
 def two_layers(x):
-    """The second layer iterates over the outputs of the first in reverse."""
+    """Runs two layers; the second iterates over the outputs of the first in reverse."""
     h, outputs = tf.zeros([2, 4], tf.float64), []
     y = tf.sin(x)
     for k in range(STEPS):

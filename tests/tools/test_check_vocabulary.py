@@ -90,17 +90,20 @@ def test_no_pattern_matches_the_empty_string():
 def test_folders_are_searched_for_code_and_docs(tmp_path, capsys):
     (tmp_path / "site").mkdir()
     (tmp_path / ".venv").mkdir()
+    (tmp_path / ".github").mkdir()
     (tmp_path / "package").mkdir()
-    for name in ("a.md", "b.txt", "site/c.md", ".venv/d.py", "package/e.pyi", "package/Makefile"):
+    checked = ("a.md", "package/e.pyi", "package/Makefile", ".github/f.yml")
+    for name in (*checked, "b.txt", "site/c.md", ".venv/d.py"):
         (tmp_path / name).write_text("The colour.\n")
     assert check_vocabulary.main([str(tmp_path)]) == 1
     output = capsys.readouterr()
     assert output.out.splitlines() == [
+        f"{tmp_path}/.github/f.yml:1: colour -> color",
         f"{tmp_path}/a.md:1: colour -> color",
         f"{tmp_path}/package/Makefile:1: colour -> color",
         f"{tmp_path}/package/e.pyi:1: colour -> color",
     ]
-    assert output.err == "Found 3 phrases to replace.\n"
+    assert output.err == "Found 4 phrases to replace.\n"
 
 
 def test_clean_files_pass(tmp_path, capsys):

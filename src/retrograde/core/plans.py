@@ -29,7 +29,7 @@ ON_ARRAYS, ON_TENSORS = range(2)  # whether a backward pass runs rules on arrays
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """How a tape handles calls of a primitive, for one combination of connected inputs.
+    """A tape's plan for calls of a primitive with one combination of connected inputs.
 
     `save((y, *inputs))` returns the values that the rules read. `rules` pairs the position of each
     connected input with its rule, or `joint` is one rule for all inputs that are `connected`.

@@ -25,7 +25,7 @@ from retrograde.values.shapes import broadcast
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `gradient` returns for a source that the target does not depend on."""
+    """The value that `gradient` returns for a source that the target does not depend on."""
 
     NONE = "none"
     ZERO = "zero"

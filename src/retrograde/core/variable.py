@@ -40,7 +40,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How the copies of a variable on several replicas are combined."""
+    """The way to combine the copies of a variable on several replicas."""
 
     NONE = 0
     SUM = 1

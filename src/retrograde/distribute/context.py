@@ -55,5 +55,5 @@ class OutsideStrategies:
 
 
 def in_replica_of(strategy: Any) -> bool:
-    """Whether this thread runs code of a replica of `strategy`."""
+    """Returns whether this thread runs code of a replica of `strategy`."""
     return context.in_replica and context.strategy is strategy

@@ -55,7 +55,7 @@ class StrategyExtended:
         return self._strategy.run(fn, args, kwargs)
 
     def variable_created_in_scope(self, v: Any) -> bool:
-        """Whether a variable was created in the scope of the strategy."""
+        """Returns whether a variable was created in the scope of the strategy."""
         return any(reference() is v for reference in self._strategy._created)
 
     def value_container(self, value: Any) -> Any:

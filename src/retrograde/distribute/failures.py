@@ -39,7 +39,7 @@ _TEXTS = (
 
 
 def is_worker_loss(error: BaseException) -> bool:
-    """Whether `error` says that a collective failed because of another worker."""
+    """Returns whether `error` says that a collective failed because of another worker."""
     if not isinstance(error, (RuntimeError, ValueError)):
         return False
     text = str(error)

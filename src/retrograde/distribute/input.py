@@ -20,7 +20,7 @@ from retrograde.values.specs import TensorSpec
 
 
 class InputContext:
-    """What a function that creates a dataset knows of the workers and replicas it is for."""
+    """Describes the workers and replicas to a function that creates a dataset."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ValueContext:
 
 
 class InputReplicationMode(enum.Enum):
-    """How often a function that creates datasets is called. Accepted; it is once per worker."""
+    """The number of calls of a dataset function. Accepted and ignored: one per worker."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"

@@ -9,7 +9,7 @@ from retrograde.values.arguments import shown
 
 
 class ReduceOp(enum.Enum):
-    """How the values of several replicas are combined: by their sum or their mean."""
+    """The way to combine the values of several replicas: their sum or their mean."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -60,7 +60,7 @@ class CollectiveHints(CommunicationOptions):
 
 
 class CrossDeviceOps:
-    """How devices exchange values. Accepted; JAX chooses."""
+    """The algorithm for communication between devices. Accepted and ignored: JAX chooses it."""
 
 
 class ReductionToOneDevice(CrossDeviceOps):

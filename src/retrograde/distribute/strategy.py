@@ -204,12 +204,12 @@ def get_strategy() -> Strategy:
 
 
 def has_strategy() -> bool:
-    """Whether this is the scope of a strategy that the program created."""
+    """Returns whether this is the scope of a strategy that the program created."""
     return context.strategy not in (None, _default)
 
 
 def in_cross_replica_context() -> bool:
-    """Whether this is the scope of a strategy, but not code of a replica."""
+    """Returns whether this is the scope of a strategy, but not code of a replica."""
     return not context.in_replica
 
 

@@ -129,7 +129,7 @@ class ConcreteFunction:
         return filled
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:  # noqa: ARG002
-        """What the function takes and returns, in message."""
+        """Describes the arguments and results of the function."""
         args, kwargs = self.structured_input_signature
         signature = self.function._parameters.signature
         return format_signature(signature, args, kwargs, self.structured_outputs, self._trace)

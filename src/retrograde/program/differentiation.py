@@ -26,7 +26,7 @@ from retrograde.values.thresholds import LOOP_RESIDUALS as _MOST_RESIDUALS_FROM_
 
 
 class DifferentiableProgram:
-    """What was traced, as a function of tensors that recorders observe.
+    """A traced program, as a function of tensors that recorders observe.
 
     Tapes record one call. Other recorders observe every operation.
     """
@@ -70,7 +70,7 @@ class DifferentiableProgram:
 
 
 def _must_be_interpreted(step: Any) -> bool:
-    """Whether a step depends on more than the arguments and random numbers."""
+    """Returns whether a step depends on more than the arguments and random numbers."""
     return type(step) is ReadVariable or (type(step) is Call and may_read_variables(step.primitive))
 
 
@@ -87,7 +87,7 @@ def _is_connected(x: Tensor, tapes: list[GradientTape]) -> bool:
 
 
 def _are_from_loops(numbers: list[int], steps: list, specs: list) -> bool:
-    """Whether many of these values are computed in the iterations of loops."""
+    """Returns whether many of these values are computed in the iterations of loops."""
     if len(numbers) <= _MOST_RESIDUALS_FROM_LOOPS:
         return False
     loops = [s for s in reroll(_primitive_calls(steps), specs, set(numbers)) if type(s) is Loop]

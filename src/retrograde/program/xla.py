@@ -310,7 +310,7 @@ def _with_shape(array: np.ndarray, spec: Any) -> np.ndarray:
 
 
 def _is_identity(x: np.ndarray) -> bool:
-    """Whether it is an identity matrix, which a program creates instead of reading it."""
+    """Returns whether `x` is an identity matrix, which programs create instead of reading it."""
     if x.ndim != 2 or x.shape[0] != x.shape[1] or x.dtype.kind not in "fc":
         return False
     return np.count_nonzero(x) == len(x) and bool((np.diagonal(x) == 1).all())
