@@ -211,7 +211,11 @@ def test_scatter_nd_of_elements_and_rows():
             r"not in \[0, 2\)",
         ),
         (lambda v: v.scatter_nd_add([[1]], [1.0]), errors.InvalidArgumentError, "do not fit"),
-        (lambda v: v.scatter_nd_add([[0, 0, 0]], [1.0]), errors.InvalidArgumentError, "point into"),
+        (
+            lambda v: v.scatter_nd_add([[0, 0, 0]], [1.0]),
+            errors.InvalidArgumentError,
+            "not valid for",
+        ),
     ],
 )
 def test_a_failed_scatter_does_not_change_the_variable(update, error, message):
