@@ -45,7 +45,9 @@ def names_in_examples(doctest_namespace):
 SLOW = (
     "tests/benchmarks",
     "tests/campaigns",
+    "tests/diagnose/test_memory_leaks.py",
     "tests/examples",
+    "tests/files/test_atomic.py",
     "tests/keras",
     "tests/namespaces/test_bad_calls.py",
     "tests/namespaces/test_bad_input.py",

@@ -16,8 +16,8 @@ import tomllib
 PYPROJECT = pathlib.Path(__file__).parent.parent / "pyproject.toml"
 MINIMUM = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*>=\s*(?P<version>[0-9.]+)")
 
-# The tools for documentation and style do not run with the tests.
-EXTRAS = ("xla", "keras", "demo")
+# The others are tools, of which old versions do not work with new versions of their dependencies.
+EXTRAS = ("xla", "keras")
 
 
 def constraints(project: dict) -> list[str]:
