@@ -1,4 +1,4 @@
-"""Higher derivatives for autograd, which computes Jacobians row by row."""
+"""Higher-order derivative workloads for autograd, which computes Jacobians row by row."""
 
 import numpy
 
@@ -35,8 +35,8 @@ def hessian_32(autograd):
     return lambda: [hessian(vector)]
 
 
-def _gradient_by_row(autograd, layers, column):
-    """Returns a function for the gradients of one network output, for each row of the input."""
+def _output_gradient(autograd, layers, column):
+    """Returns a function that computes the gradient of output `column` at each input row."""
     np = autograd.numpy
     return autograd.grad(lambda x: np.sum(_network(np, layers, x)[:, column]))
 
@@ -45,19 +45,19 @@ def _gradient_by_row(autograd, layers, column):
 def batch_jacobian(autograd):
     data = inputs.classification(*inputs.THREE_LAYERS)
     layers = _layers(data)
-    gradients = [_gradient_by_row(autograd, layers, k) for k in range(layers[-1][1].size)]
+    gradients = [_output_gradient(autograd, layers, k) for k in range(layers[-1][1].size)]
     return lambda: [numpy.stack([gradient(data.x) for gradient in gradients], axis=1)]
 
 
 @workload
 def hessian_vector(autograd):
     data = inputs.classification(*inputs.FIVE_LAYERS)
-    product = autograd.hessian_vector_product(_summed(autograd, _layers(data)))
+    product = autograd.hessian_vector_product(_sum_of_outputs(autograd, _layers(data)))
     vector = inputs.direction()
     return lambda: [product(data.x, vector)]
 
 
-def _summed(autograd, layers):
+def _sum_of_outputs(autograd, layers):
     np = autograd.numpy
     return lambda x: np.sum(_network(np, layers, x))
 
@@ -66,7 +66,7 @@ def _summed(autograd, layers):
 def laplacian(autograd):
     np = autograd.numpy
     data = inputs.classification(*inputs.FIVE_LAYERS)
-    gradient = autograd.grad(_summed(autograd, _layers(data)))
+    gradient = autograd.grad(_sum_of_outputs(autograd, _layers(data)))
     second = [autograd.grad(lambda x, i=i: np.sum(gradient(x)[:, i])) for i in range(2)]
     return lambda: [sum(f(data.x)[:, i] for i, f in enumerate(second))]
 
@@ -74,7 +74,7 @@ def laplacian(autograd):
 @workload
 def fourth_derivative(autograd):
     np = autograd.numpy
-    data = inputs.classification(*inputs.FIVE_LAYERS_OF_ONE)
+    data = inputs.classification(*inputs.FIVE_LAYERS_1D)
     layers = _layers(data)
 
     def f(x):

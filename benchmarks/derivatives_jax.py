@@ -1,4 +1,4 @@
-"""Higher derivatives for JAX without `jit`."""
+"""Higher-order derivative workloads for JAX without `jit`."""
 
 from benchmarks import inputs
 from benchmarks.registry import Registry
@@ -65,7 +65,7 @@ def laplacian(jax):
 @workload
 def fourth_derivative(jax):
     jnp = jax.numpy
-    data = inputs.classification(*inputs.FIVE_LAYERS_OF_ONE)
+    data = inputs.classification(*inputs.FIVE_LAYERS_1D)
     layers = _layers(jnp, data)
 
     def f(x):

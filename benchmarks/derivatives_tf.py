@@ -1,4 +1,4 @@
-"""Higher derivatives for TensorFlow and retrograde.
+"""Higher-order derivative workloads for TensorFlow and retrograde.
 
 Both run the same code, except where retrograde has a tape method instead of nested tapes.
 """
@@ -118,7 +118,7 @@ def laplacian(tf):
 
 @workload
 def fourth_derivative(tf):
-    data = inputs.classification(*inputs.FIVE_LAYERS_OF_ONE)
+    data = inputs.classification(*inputs.FIVE_LAYERS_1D)
     x, layers = tf.constant(data.x), _layers(tf, data)
 
     def nested(order):

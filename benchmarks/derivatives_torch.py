@@ -1,4 +1,7 @@
-"""Higher derivatives for PyTorch, with `torch.func` or, if faster, nested gradients."""
+"""Higher-order derivative workloads for PyTorch.
+
+They use `torch.func` or, if faster, nested gradients.
+"""
 
 from benchmarks import inputs
 from benchmarks.registry import Registry
@@ -87,7 +90,7 @@ def laplacian(torch):
 
 @workload
 def fourth_derivative(torch):
-    data = inputs.classification(*inputs.FIVE_LAYERS_OF_ONE)
+    data = inputs.classification(*inputs.FIVE_LAYERS_1D)
     points, layers = torch.tensor(data.x), _layers(torch, data)
 
     def step():

@@ -1,4 +1,4 @@
-"""Reading and writing of files, and file patterns."""
+"""Reads, writes and globs files."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
     """Writes a string to a file and creates missing parent directories.
 
-    The file is replaced atomically: if the process is killed, it has the old or the new content.
-    A full disk raises a `ResourceExhaustedError` and keeps the old content.
+    The file is replaced atomically: if the process is killed, the file contains either the old or
+    the new content. If the disk is full, raises `ResourceExhaustedError` and leaves the old content
+    in place.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +55,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
         raise invalid(f"write_file: `contents` has shape {data._spec.shape}. Expected a scalar.")
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        replace_or_write(path, lambda name: _write(name, data.numpy()), flush=False)
+        replace_or_write(path, lambda output_path: _write(output_path, data.numpy()), flush=False)
     except OSError as error:
         raise to_tensorflow_error(error, path) from error
 
@@ -70,14 +71,14 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     `*` and `?` do not match a slash.
     """
     patterns = np.ravel(np.asarray(as_tensor(pattern, _STRING)._array)).tolist()
-    paths = sorted({path for each in patterns for path in glob_paths(each.decode())})
+    paths = sorted({path for pattern in patterns for path in glob_paths(pattern.decode())})
     names = np.empty(len(paths), object)
     names[:] = [path.encode() for path in paths]
     return Tensor(names)
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """Returns a variable with the names of the files that match now."""
+    """Returns a variable with the names of the files that currently match."""
     return Variable(matching_files(pattern), trainable=False, name=name)
 
 
@@ -86,10 +87,10 @@ def glob_paths(pattern: str) -> list[str]:
     return glob.glob(pattern, include_hidden=True)
 
 
-def _path(filename: Any, what: str) -> str:
+def _path(filename: Any, op_name: str) -> str:
     x = as_tensor(filename, _STRING)
     if x._spec.ndim:
-        raise invalid(f"{what}: `filename` has shape {x._spec.shape}. Expected a scalar.")
+        raise invalid(f"{op_name}: `filename` has shape {x._spec.shape}. Expected a scalar.")
     return x.numpy().decode()
 
 
