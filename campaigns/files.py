@@ -95,7 +95,7 @@ def _problem(
     if peak > limit:
         return f"used {peak} bytes of memory; the limit is {limit}"
     detectable = "right" not in how and how != "deleted" and data
-    if form.exact and result is not None and detectable:
+    if form.has_checksums and result is not None and detectable:
         return _difference(form, folder, files, part, result, how)
     return None
 

@@ -133,8 +133,8 @@ def _run(source: str, mode: str, change: Callable | None = None) -> Outcome:
         settings |= _SUMS_OF_MANY
     with warnings.catch_warnings(), _set(settings):
         warnings.simplefilter("error")
-        copies_at_once = mode.startswith("eager")
-        return runner.run(source, tf, functions.get(mode, _unchanged), copies_at_once, change)
+        copies_immediately = mode.startswith("eager")
+        return runner.run(source, tf, functions.get(mode, _unchanged), copies_immediately, change)
 
 
 def _unchanged(f: Callable) -> Callable:

@@ -29,13 +29,13 @@ _LOST = (tf.errors.DataLossError, tf.errors.ResourceExhaustedError)
 class Format(NamedTuple):
     """A format: valid files, a reader of a folder with them, and the errors it may raise.
 
-    `exact` says that there are checksums: damage that leaves them as they are is noticed.
+    If it `has_checksums`, damage that does not update them must be detected.
     """
 
     make: Callable[[random.Random], Files]
     read: Callable[[pathlib.Path], Any]
     errors: tuple[type[Exception], ...]
-    exact: bool = False
+    has_checksums: bool = False
 
 
 # Images
@@ -117,7 +117,7 @@ def _stream(kind: str, members: int = 1) -> Format:
         return [decoded, lines]
 
     make = lambda rng: {name: _compressed(rng, kind, members)}  # noqa: E731
-    return Format(make, read, _LOST, exact=members == 1)
+    return Format(make, read, _LOST, has_checksums=members == 1)
 
 
 def _read_bomb(folder: pathlib.Path) -> list:
@@ -305,7 +305,7 @@ FORMATS = {
         lambda rng: {"data.png": _encoded_png(rng)},
         lambda folder: tf.io.decode_png((folder / "data.png").read_bytes()),
         _INVALID,
-        exact=True,
+        has_checksums=True,
     ),
     "gif": _image("data.gif", images.gif),
     "bmp": _image("data.bmp", images.bmp),
@@ -322,10 +322,15 @@ FORMATS = {
     "program": Format(lambda rng: {"a.py": _program(rng)}, _check("a.py"), ()),
     # A file whose tensors do not match the variables is not damaged.
     "checkpoint": Format(
-        lambda rng: rng.choice(_checkpoints()), _read_checkpoint, (*_SAVED, ValueError), exact=True
+        lambda rng: rng.choice(_checkpoints()),
+        _read_checkpoint,
+        (*_SAVED, ValueError),
+        has_checksums=True,
     ),
     "saved model": Format(
-        lambda rng: rng.choice(_models()), _read_model, (*_SAVED, OSError), exact=True
+        lambda rng: rng.choice(_models()), _read_model, (*_SAVED, OSError), has_checksums=True
     ),
-    "dataset": Format(lambda rng: rng.choice(_datasets()), _read_dataset, _SAVED, exact=True),
+    "dataset": Format(
+        lambda rng: rng.choice(_datasets()), _read_dataset, _SAVED, has_checksums=True
+    ),
 }

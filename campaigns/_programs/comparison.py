@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from campaigns._programs.runner import Kept, Outcome
+from campaigns._programs.runner import Outcome, Result
 
 # Relative to the largest element, by the least precise dtype of a program: for different kernels,
 # and for sums of the same numbers in a different order.
@@ -15,26 +15,26 @@ _DOUBLE = 1e-8, 1e-12
 
 def difference(
     expected: Outcome,
-    found: Outcome,
+    actual: Outcome,
     tolerance: float = 0.0,
     noise: Outcome | None = None,
     exact: frozenset[str] = frozenset(),
 ) -> str | None:
     """Describes the first difference, if there is one.
 
-    With a `tolerance` of 0, all bits have to agree, and always in results with `exact` labels.
-    `noise` is what another run with slightly changed data did: results that it changed may differ
-    by a multiple of that.
+    With a `tolerance` of 0, results must be bit-for-bit identical. Results with `exact` labels
+    always must be. `noise` is the outcome of a run with slightly perturbed data. Results may differ
+    by a multiple of its effect.
     """
-    if _class_of(expected) != _class_of(found) and _in_function(expected) != _class_of(found):
-        return f"{_describe(expected)}, but {_describe(found)}"
-    if len(expected.kept) != len(found.kept):
-        return f"{len(expected.kept)} results, but {len(found.kept)}"
-    others = [None] * len(expected.kept) if noise is None else noise.kept
-    if len(others) != len(expected.kept):
+    if _class_of(expected) != _class_of(actual) and _in_function(expected) != _class_of(actual):
+        return f"{_describe(expected)}, but {_describe(actual)}"
+    if len(expected.results) != len(actual.results):
+        return f"{len(expected.results)} results, but {len(actual.results)}"
+    others = [None] * len(expected.results) if noise is None else noise.results
+    if len(others) != len(expected.results):
         return None  # the data is close to another branch
-    for number, (a, b, c) in enumerate(zip(expected.kept, found.kept, others, strict=True)):
-        problem = _of_results(a, b, c, 0.0 if a.label in exact else tolerance)
+    for number, (a, b, c) in enumerate(zip(expected.results, actual.results, others, strict=True)):
+        problem = _compare_results(a, b, c, 0.0 if a.label in exact else tolerance)
         if problem is not None:
             return f"result {number} ({a.label}): {problem}"
     return None
@@ -55,7 +55,7 @@ def _describe(outcome: Outcome) -> str:
     return "no error" if error is None else f"{type(error).__name__}: {str(error)[:300]}"
 
 
-def _of_results(a: Kept, b: Kept, c: Kept | None, tolerance: float) -> str | None:
+def _compare_results(a: Result, b: Result, c: Result | None, tolerance: float) -> str | None:
     if tolerance and a.value is None and b.value is not None and not b.value.any():
         return None  # a function with several results returns zeros, as in TensorFlow
     shapes = [None if x.value is None else x.value.shape for x in (a, b)]
@@ -66,7 +66,7 @@ def _of_results(a: Kept, b: Kept, c: Kept | None, tolerance: float) -> str | Non
     return f"{a.dtype}\n{a.value!r}\nbut\n{b.value!r}{_distance(a, b)}"
 
 
-def _may_differ(a: Kept, b: Kept, c: Kept | None, tolerance: float) -> bool:
+def _may_differ(a: Result, b: Result, c: Result | None, tolerance: float) -> bool:
     if not tolerance:
         return False
     if c is not None and (c.value is None or c.value.shape != a.value.shape):
@@ -106,7 +106,7 @@ def _are_close(x: np.ndarray, y: np.ndarray, z: np.ndarray, tolerance: float) ->
     return bool(np.abs(x - y).max(initial=0.0) <= tolerance * scale + 30 * noise)
 
 
-def _distance(a: Kept, b: Kept) -> str:
+def _distance(a: Result, b: Result) -> str:
     if a.dtype == "bool" or not a.value.size:
         return ""
     x, y = _wide(a.value), _wide(b.value)
@@ -114,25 +114,25 @@ def _distance(a: Kept, b: Kept) -> str:
         return f"\n(largest difference {np.abs(x - y).max()})"
 
 
-def adapted(found: Outcome, expected: Outcome) -> Outcome:
-    """Returns `found` with NaN-safe zero cotangents and tangents, which TensorFlow lacks."""
-    if len(found.kept) != len(expected.kept):
-        return found
-    pairs = zip(found.kept, expected.kept, strict=True)
-    return found._replace(kept=[_adapted(a, b) for a, b in pairs])
+def adapted(actual: Outcome, expected: Outcome) -> Outcome:
+    """Returns `actual` with NaN-safe zero cotangents and tangents, which TensorFlow lacks."""
+    if len(actual.results) != len(expected.results):
+        return actual
+    pairs = zip(actual.results, expected.results, strict=True)
+    return actual._replace(results=[_adapted(a, b) for a, b in pairs])
 
 
-def _adapted(found: Kept, expected: Kept) -> Kept:
-    x, y = found.value, expected.value
-    if x is None and y is not None and not y.any() and found.label == "jvp":
+def _adapted(actual: Result, expected: Result) -> Result:
+    x, y = actual.value, expected.value
+    if x is None and y is not None and not y.any() and actual.label == "jvp":
         return expected
     if x is None or y is None or x.shape != y.shape or x.dtype.kind != "f":
-        return found
-    return found._replace(value=np.where(np.isnan(x), y.astype(x.dtype), x))
+        return actual
+    return actual._replace(value=np.where(np.isnan(x), y.astype(x.dtype), x))
 
 
 def tolerance_of(source: str, same_kernels: bool) -> float:
     """Returns the tolerance for a program, by its least precise dtype."""
     table = _OTHER_ORDER if same_kernels else _OTHER_KERNELS
-    found = [tolerance for dtype, tolerance in table.items() if dtype in source]
-    return max(found, default=_DOUBLE[same_kernels])
+    tolerances = [tolerance for dtype, tolerance in table.items() if dtype in source]
+    return max(tolerances, default=_DOUBLE[same_kernels])

@@ -57,7 +57,7 @@ def keep(label, structure):
 '''
 
 
-class Kept(NamedTuple):
+class Result(NamedTuple):
     """A result: its label, its dtype, and its value or `None`."""
 
     label: str
@@ -68,7 +68,7 @@ class Kept(NamedTuple):
 class Outcome(NamedTuple):
     """The results of a program, and the exception that ended it."""
 
-    kept: list[Kept]
+    results: list[Result]
     error: BaseException | None
 
 
@@ -76,24 +76,24 @@ def run(
     source: str,
     tf: Any,
     function: Callable,
-    copies_at_once: bool = True,
+    copies_immediately: bool = True,
     change: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Outcome:
     """Executes `source`, with `function` as the decorator of its functions.
 
-    Unless it `copies_at_once`, results stay tensors until the program has ended: what happens
-    afterwards must not change them. `change` is applied to all floating-point data.
+    Unless it `copies_immediately`, results stay tensors until the program has ended, to check that
+    later operations do not change them. `change` is applied to all floating-point data.
     """
-    held: list[tuple[str, Any]] = []
-    kept: list[Kept] = []
+    tensors: list[tuple[str, Any]] = []
+    results: list[Result] = []
 
     def keep(label: str, structure: Any) -> None:
         for y in tf.nest.flatten(structure):
             y = y if y is None else tf.convert_to_tensor(y)
-            if copies_at_once:
-                kept.append(_copied(label, y))
+            if copies_immediately:
+                results.append(_copied(label, y))
             else:
-                held.append((label, y))
+                tensors.append((label, y))
 
     namespace = {"tf": tf, "np": np} | helpers(tf)
     if change is not None:
@@ -104,8 +104,8 @@ def run(
         exec(compiled(source), namespace)
     except Exception as raised:
         error = raised
-    kept += [_copied(label, y) for label, y in held]
-    return Outcome(kept, error)
+    results += [_copied(label, y) for label, y in tensors]
+    return Outcome(results, error)
 
 
 @functools.lru_cache(maxsize=16)
@@ -142,7 +142,7 @@ def _changed(tf: Any, numbers: Callable, change: Callable) -> Callable:
     return changed_numbers
 
 
-def _copied(label: str, y: Any) -> Kept:
+def _copied(label: str, y: Any) -> Result:
     if y is None:
-        return Kept(label, "None", None)
-    return Kept(label, y.dtype.name, np.array(y.numpy()))
+        return Result(label, "None", None)
+    return Result(label, y.dtype.name, np.array(y.numpy()))

@@ -37,21 +37,21 @@ class Process:
 
     def run(self, source: str) -> Any:
         """Returns the `Outcome` of a program; the class of its error has TensorFlow's name."""
-        from campaigns._programs.runner import Kept, Outcome
+        from campaigns._programs.runner import Outcome, Result
 
         print(json.dumps(source), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError("The process that runs TensorFlow ended.")
         answer = json.loads(line)
-        kept = []
+        results = []
         with np.load(self._file) as arrays:
-            for i, (label, dtype) in enumerate(answer["kept"]):
-                kept.append(Kept(label, dtype, arrays.get(str(i))))
+            for i, (label, dtype) in enumerate(answer["results"]):
+                results.append(Result(label, dtype, arrays.get(str(i))))
         error = None if answer["error"] is None else type(answer["error"], (Exception,), {})()
         if error is not None:
             error.args = (answer["message"],)
-        return Outcome(kept, error)
+        return Outcome(results, error)
 
 
 def _serve(file: str) -> None:
@@ -64,11 +64,11 @@ def _serve(file: str) -> None:
 
     for line in sys.stdin:
         outcome = run(json.loads(line), tf, lambda f: f)
-        arrays = {str(i): k.value for i, k in enumerate(outcome.kept) if k.value is not None}
+        arrays = {str(i): k.value for i, k in enumerate(outcome.results) if k.value is not None}
         np.savez(file, **{n: _storable(x) for n, x in arrays.items()})
         error = outcome.error
         answer = {
-            "kept": [(k.label, k.dtype) for k in outcome.kept],
+            "results": [(k.label, k.dtype) for k in outcome.results],
             "error": None if error is None else type(error).__name__,
             "message": str(error)[:300],
         }

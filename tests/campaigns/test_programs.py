@@ -6,12 +6,12 @@ import pytest
 from campaigns import programs
 from campaigns._programs.comparison import difference
 from campaigns._programs.generator import generate
-from campaigns._programs.runner import Kept, Outcome
+from campaigns._programs.runner import Outcome, Result
 from campaigns._programs.shrinker import shrink
 
 
-def kept(*arrays):
-    return Outcome([Kept("y", a.dtype.name, a) for a in map(np.asarray, arrays)], None)
+def outcome_of(*arrays):
+    return Outcome([Result("y", a.dtype.name, a) for a in map(np.asarray, arrays)], None)
 
 
 def test_a_seed_determines_the_program():
@@ -28,9 +28,9 @@ def test_a_difference_is_reported_with_a_short_program(monkeypatch):
 
     def wrong_sine(source, mode, change=None):
         outcome = run(source, mode, change)
-        if mode != "fused" or "tf.sin" not in source or not outcome.kept:
+        if mode != "fused" or "tf.sin" not in source or not outcome.results:
             return outcome
-        return outcome._replace(kept=outcome.kept[:-1])
+        return outcome._replace(results=outcome.results[:-1])
 
     monkeypatch.setattr(programs, "_run", wrong_sine)
     problem = next(filter(None, map(programs.trial, range(1, 100))))
@@ -46,25 +46,25 @@ def test_a_difference_is_reported_with_a_short_program(monkeypatch):
     [(0.0, -0.0), (1.0, np.nextafter(1.0, 2.0)), (np.nan, 1.0), (1, 2), (np.float32(1), 1.0)],
 )
 def test_bits_and_dtypes_are_compared(a, b):
-    assert difference(kept(a), kept(b)) is not None
-    assert difference(kept(a), kept(a)) is None
+    assert difference(outcome_of(a), outcome_of(b)) is not None
+    assert difference(outcome_of(a), outcome_of(a)) is None
 
 
 def test_a_tolerance_is_relative_to_the_largest_element():
     x = np.array([1e3, 1.0])
 
-    assert difference(kept(x), kept(x + 1e-7), 1e-8) is None
-    assert difference(kept(x), kept(x + 1e-4), 1e-8) is not None
-    assert difference(kept(x), kept(x + 1e-4), 1e-8, noise=kept(x + 1e-5)) is None
+    assert difference(outcome_of(x), outcome_of(x + 1e-7), 1e-8) is None
+    assert difference(outcome_of(x), outcome_of(x + 1e-4), 1e-8) is not None
+    assert difference(outcome_of(x), outcome_of(x + 1e-4), 1e-8, noise=outcome_of(x + 1e-5)) is None
 
 
 def test_missing_results_and_other_errors_are_differences():
-    none = Outcome([Kept("gradient", "None", None)], None)
+    none = Outcome([Result("gradient", "None", None)], None)
 
-    assert difference(kept(1.0), kept(1.0, 2.0)) == "1 results, but 2"
-    assert difference(kept(1.0), none) is not None
-    failed = kept(1.0)._replace(error=ValueError("no"))
-    assert difference(kept(1.0), failed) == "no error, but ValueError: no"
+    assert difference(outcome_of(1.0), outcome_of(1.0, 2.0)) == "1 results, but 2"
+    assert difference(outcome_of(1.0), none) is not None
+    failed = outcome_of(1.0)._replace(error=ValueError("no"))
+    assert difference(outcome_of(1.0), failed) == "no error, but ValueError: no"
 
 
 def test_a_program_is_shrunk_to_the_relevant_lines():
