@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from retrograde.values.arguments import as_int
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
 
+if TYPE_CHECKING:
+    from retrograde.data.dataset import Dataset
+
 
 class BatchMethods(BaseDataset):
     """Methods that combine many elements into one."""
@@ -43,7 +46,7 @@ class BatchMethods(BaseDataset):
         num_parallel_calls: Any = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Stacks `batch_size` consecutive elements.
 
         The last batch may be smaller; `drop_remainder` drops it.
@@ -66,7 +69,7 @@ class BatchMethods(BaseDataset):
         padding_values: Any = None,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Pads elements to `padded_shapes`, or to the longest in the batch, and stacks them.
 
         >>> data = tf.data.Dataset.range(1, 4).map(lambda n: tf.fill([n], n)).padded_batch(3)
@@ -85,7 +88,7 @@ class BatchMethods(BaseDataset):
         drop_remainder: bool = False,
         row_splits_dtype: Any = dtypes.int64,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Stacks elements; components of variable shape become ragged tensors.
 
         >>> data = tf.data.Dataset.range(3).map(tf.range).ragged_batch(3)
@@ -103,14 +106,14 @@ class BatchMethods(BaseDataset):
         )
         return batches
 
-    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """Combines tensors of different sizes, up to `row_shape`, into sparse tensors."""
         shape = TensorShape(row_shape)
         batches = self._batched(batch_size, False, lambda part: _variable_size.sparse(part, shape))
         batches._node.compute_spec = lambda: _variable_size.sparse_spec(self._node.spec, shape)
         return batches
 
-    def unbatch(self, name: str | None = None) -> Any:
+    def unbatch(self, name: str | None = None) -> Dataset:
         """Splits each element into its rows."""
         spec = lambda: map_specs(row_spec, self._node.spec)  # noqa: E731
         if not self._node.spec_needs_call:
@@ -132,7 +135,7 @@ class BatchMethods(BaseDataset):
             return _nodes.UNKNOWN_CARDINALITY
         return n * rows if n > 0 else n
 
-    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Any:
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: Any = None) -> Dataset:
         """Changes the batch size. Several sizes are used in turn.
 
         >>> data = tf.data.Dataset.range(5).batch(2).rebatch([1, 2])
@@ -165,7 +168,7 @@ class BatchMethods(BaseDataset):
         stride: Any = 1,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Groups elements into datasets of `size` elements. `shift` is the step between windows."""
         size, stride = integer(size, "size", TypeError), integer(stride, "stride", TypeError)
         shift = size if shift is None else integer(shift, "shift", TypeError)
@@ -190,7 +193,7 @@ class BatchMethods(BaseDataset):
         window_size: Any = None,
         window_size_func: Callable | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Groups elements by key and returns the elements of `reduce_func(key, window)`."""
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
@@ -230,7 +233,7 @@ class BatchMethods(BaseDataset):
         no_padding: bool = False,
         drop_remainder: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Batches elements of similar length, with padding.
 
         >>> data = tf.data.Dataset.range(1, 6).map(tf.range)
@@ -263,7 +266,7 @@ class BatchMethods(BaseDataset):
         initial_dist: Any = None,
         seed: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Drops elements at random until classes have the distribution `target_dist`.
 
         The result has pairs of class and element. `initial_dist` is the distribution of the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrograde.data import _nodes, _saving, _transforms
 from retrograde.data._base import BaseDataset, as_seed, dataset_of, node_of
@@ -16,6 +16,9 @@ from retrograde.io.files import tensorflow_errors
 from retrograde.ops.arguments import integer
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
+
+if TYPE_CHECKING:
+    from retrograde.data.dataset import Dataset
 
 
 class ElementMethods(BaseDataset):
@@ -31,7 +34,7 @@ class ElementMethods(BaseDataset):
         synchronous: bool | None = None,
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Applies `map_func` to each element, on threads if `num_parallel_calls` is given.
 
         A tuple is passed as several arguments. Results keep their order unless `deterministic` is
@@ -49,19 +52,19 @@ class ElementMethods(BaseDataset):
             _nodes.Map(self._node, _transforms.as_element_function(map_func), calls, deterministic)
         )
 
-    def filter(self, predicate: Callable, name: str | None = None) -> Any:
+    def filter(self, predicate: Callable, name: str | None = None) -> Dataset:
         """Keeps the elements for which `predicate` is true."""
         keep = functools.partial(_transforms.evaluate_predicate, predicate)
         return self._transform(lambda elements, _run: filter(keep, elements), "Filter")
 
-    def take_while(self, predicate: Callable, name: str | None = None) -> Any:
+    def take_while(self, predicate: Callable, name: str | None = None) -> Dataset:
         """Stops at the first element for which `predicate` is false."""
         keep = functools.partial(_transforms.evaluate_predicate, predicate)
         return self._transform(
             lambda elements, _run: _transforms.take_while_true(keep, elements), "TakeWhile"
         )
 
-    def flat_map(self, map_func: Callable, name: str | None = None) -> Any:
+    def flat_map(self, map_func: Callable, name: str | None = None) -> Dataset:
         """Concatenates the datasets that `map_func` returns."""
         return self._interleave_datasets(map_func, 1, 1, False, "FlatMap")
 
@@ -73,7 +76,7 @@ class ElementMethods(BaseDataset):
         num_parallel_calls: Any = None,
         deterministic: bool | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Interleaves `cycle_length` datasets of `map_func`, `block_length` elements at a time.
 
         >>> data = tf.data.Dataset.range(1, 4).interleave(
@@ -104,7 +107,7 @@ class ElementMethods(BaseDataset):
         )
         return self._transform(step, name, spec=spec, spec_needs_call=True)
 
-    def scan(self, initial_state: Any, scan_func: Callable, name: str | None = None) -> Any:
+    def scan(self, initial_state: Any, scan_func: Callable, name: str | None = None) -> Dataset:
         """Returns the outputs of `state, output = scan_func(state, element)`."""
         start = normalize(initial_state)
         function = lambda element: _transforms.scan_step(scan_func, start, element)[1]  # noqa: E731
@@ -114,15 +117,15 @@ class ElementMethods(BaseDataset):
             step, "Scan", spec=spec, cardinality=_nodes.preserve_count, spec_needs_call=True
         )
 
-    def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Pairs each element with its index, starting at `start`."""
         return self.zip(self.counter(start), self)
 
-    def unique(self, name: str | None = None) -> Any:
+    def unique(self, name: str | None = None) -> Dataset:
         """Drops repeated elements."""
         return self._transform(lambda elements, _run: _transforms.unique(elements), "Unique")
 
-    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Drops elements that raise an error."""
         return self._transform(
             lambda elements, _run: _transforms.skip_errors(elements), "IgnoreErrors"
@@ -130,15 +133,15 @@ class ElementMethods(BaseDataset):
 
     # Selection and order
 
-    def take(self, count: Any, name: str | None = None) -> Any:
+    def take(self, count: Any, name: str | None = None) -> Dataset:
         """Returns the first `count` elements, or all if `count` is negative."""
         return self._derive(_nodes.Take(self._node, integer(count, "count", TypeError)))
 
-    def skip(self, count: Any, name: str | None = None) -> Any:
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Skips the first `count` elements, or all if `count` is negative."""
         return self._derive(_nodes.Skip(self._node, integer(count, "count", TypeError)))
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Returns every `num_shards`-th element, starting at `index`."""
         shards, shard_index = (
             integer(num_shards, "num_shards", TypeError),
@@ -151,7 +154,7 @@ class ElementMethods(BaseDataset):
             )
         return self._derive(_nodes.Shard(self._node, shards, shard_index))
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Any:
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Repeats the elements `count` times, or forever by default.
 
         >>> [int(x) for x in tf.data.Dataset.range(2).repeat(3)]
@@ -166,7 +169,7 @@ class ElementMethods(BaseDataset):
         seed: Any = None,
         reshuffle_each_iteration: bool = True,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Draws elements at random from a buffer of `buffer_size`.
 
         A buffer that holds all elements gives a uniform shuffle. Each iteration has a different
@@ -185,7 +188,7 @@ class ElementMethods(BaseDataset):
         seeds = Seeds(as_seed(seed), reshuffle_each_iteration is not False)
         return self._derive(_nodes.Shuffle(self._node, None if size < 0 else size, seeds))
 
-    def cache(self, filename: Any = "", name: str | None = None) -> Any:
+    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Caches the elements of the first complete iteration for all later ones.
 
         The cache is in memory, or in the directory `filename`. A directory is also used by other
@@ -202,7 +205,7 @@ class ElementMethods(BaseDataset):
         reader_func: Callable | None = None,
         shard_func: Callable | None = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> Dataset:
         """Caches the elements of the first complete iteration in a subdirectory of `path`.
 
         Each dataset has its own subdirectory, named by its `fingerprint`.
@@ -245,7 +248,7 @@ class ElementMethods(BaseDataset):
         with tensorflow_errors(directory):
             _saving.save(iter(self), directory, self._node, _shard_function(shard_func))
 
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """Computes up to `buffer_size` elements ahead of time in a thread."""
         size = (
             _nodes.AUTOTUNE
@@ -256,7 +259,7 @@ class ElementMethods(BaseDataset):
             raise invalid(f"prefetch: buffer_size must be >= 0 or AUTOTUNE. Received: {size}.")
         return self._derive(_nodes.Prefetch(self._node, size))
 
-    def concatenate(self, dataset: BaseDataset, name: str | None = None) -> Any:
+    def concatenate(self, dataset: BaseDataset, name: str | None = None) -> Dataset:
         """Appends the elements of another dataset."""
         nodes = self._node, node_of(dataset, "concatenate")
         if not any(node.spec_needs_call for node in nodes):

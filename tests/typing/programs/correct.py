@@ -36,6 +36,7 @@ def compiled(values: tf.Tensor) -> tf.Tensor:
 print(float(compiled(x)), step(x).numpy(), step.get_concrete_function(x))
 
 dataset = tf.data.Dataset.from_tensor_slices((np.ones((8, 2)), np.ones(8))).shuffle(8).batch(4)
+assert_type(dataset, tf.data.Dataset)
 for features, labels in dataset:
     print(features.shape, labels.dtype)
 
