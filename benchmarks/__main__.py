@@ -11,7 +11,15 @@ from pathlib import Path
 from benchmarks import import_time, machine, memory, neighbors, rounds
 from benchmarks.environments import python_of
 from benchmarks.goals import GOALS
-from benchmarks.peers import BACKENDS, COMPILERS, LOADERS, PEER_BY_NAME, PEERS, ROOT, TAPES
+from benchmarks.peers import (
+    COMPILED_PEERS,
+    INPUT_PIPELINE_PEERS,
+    KERAS_PEERS,
+    KERAS_TAPE_PEERS,
+    PEER_BY_NAME,
+    PEERS,
+    ROOT,
+)
 from benchmarks.processes import PeerError, WorkerProcess
 from benchmarks.report import Report, disagreements, page
 from benchmarks.workloads import (
@@ -113,10 +121,14 @@ def select(peers, values):
 
 def group_of(workload):
     """Returns the peers that run a workload."""
-    for group, peers in ((COMPILED, COMPILERS), (KERAS, BACKENDS), (KERAS_LOOPS, TAPES)):
+    for group, peers in (
+        (COMPILED, COMPILED_PEERS),
+        (KERAS, KERAS_PEERS),
+        (KERAS_LOOPS, KERAS_TAPE_PEERS),
+    ):
         if workload in group:
             return peers
-    return LOADERS if workload in PIPELINES else PEERS
+    return INPUT_PIPELINE_PEERS if workload in PIPELINES else PEERS
 
 
 def measure_all(names, pythons, workers, step_effort, import_effort):

@@ -10,8 +10,9 @@ ROOT = Path(__file__).resolve().parent.parent
 class Peer:
     """A library: how to install it, what to import, and which module has its workloads.
 
-    `requirements` are arguments of `pip install`, which runs at the root of the repository. A peer
-    that shares the environment of another names it as its `library`. `mode` is how it compiles.
+    `requirements` are arguments of `pip install`, which runs at the root of the repository.
+    `library` names the peer whose environment is reused, if any. `mode` is the execution mode that
+    the workloads get.
     """
 
     name: str
@@ -34,36 +35,39 @@ PEERS = (
     Peer("autograd", ("autograd",), "benchmarks.workloads_autograd"),
 )
 
-LOADERS = tuple(peer for peer in PEERS if peer.name in ("retrograde", "tensorflow", "torch"))
+INPUT_PIPELINE_PEERS = tuple(
+    peer for peer in PEERS if peer.name in ("retrograde", "tensorflow", "torch")
+)
 
 
-def _mode(name, library, module, mode):
+def _variant(name, library, module, mode):
     requirements = next(peer.requirements for peer in PEERS if peer.name == library)
     return Peer(name, requirements, f"benchmarks.{module}", library, mode)
 
 
-COMPILERS = (
-    _mode("retrograde_eager", "retrograde", "compiled_tf", "eager"),
-    _mode("retrograde_function", "retrograde", "compiled_tf", "function"),
-    _mode("retrograde_xla", "retrograde", "compiled_tf", "xla"),
-    _mode("tensorflow_function", "tensorflow", "compiled_tf", "function"),
-    _mode("tensorflow_xla", "tensorflow", "compiled_tf", "xla"),
-    _mode("jax_jit", "jax", "compiled_jax", "jit"),
-    _mode("torch_compile", "torch", "compiled_torch", "compile"),
+COMPILED_PEERS = (
+    _variant("retrograde_eager", "retrograde", "compiled_tf", "eager"),
+    _variant("retrograde_function", "retrograde", "compiled_tf", "function"),
+    _variant("retrograde_xla", "retrograde", "compiled_tf", "xla"),
+    _variant("tensorflow_function", "tensorflow", "compiled_tf", "function"),
+    _variant("tensorflow_xla", "tensorflow", "compiled_tf", "xla"),
+    _variant("jax_jit", "jax", "compiled_jax", "jit"),
+    _variant("torch_compile", "torch", "compiled_torch", "compile"),
 )
 
+# Keras on backends that have a gradient tape
+KERAS_TAPE_PEERS = (
+    _variant("keras_eager", "retrograde", "keras_models", "eager"),
+    _variant("keras_replayed", "retrograde", "keras_models", "replayed"),
+    _variant("keras_xla", "retrograde", "keras_models", "xla"),
+    _variant("tensorflow_keras_eager", "tensorflow", "keras_models", "eager"),
+    _variant("tensorflow_keras", "tensorflow", "keras_models", "default"),
+)
 # Keras on each of its backends
-TAPES = (
-    _mode("keras_eager", "retrograde", "keras_models", "eager"),
-    _mode("keras_replayed", "retrograde", "keras_models", "replayed"),
-    _mode("keras_xla", "retrograde", "keras_models", "xla"),
-    _mode("tensorflow_keras_eager", "tensorflow", "keras_models", "eager"),
-    _mode("tensorflow_keras", "tensorflow", "keras_models", "default"),
-)
-BACKENDS = (
-    *TAPES,
-    _mode("jax_keras", "jax", "keras_models", "default"),
-    _mode("torch_keras", "torch", "keras_models", "default"),
+KERAS_PEERS = (
+    *KERAS_TAPE_PEERS,
+    _variant("jax_keras", "jax", "keras_models", "default"),
+    _variant("torch_keras", "torch", "keras_models", "default"),
 )
 
-PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILERS + BACKENDS}
+PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILED_PEERS + KERAS_PEERS}

@@ -3,7 +3,7 @@
 import statistics
 from dataclasses import dataclass, field
 
-from benchmarks.peers import BACKENDS, COMPILERS, PEERS
+from benchmarks.peers import COMPILED_PEERS, KERAS_PEERS, PEERS
 from benchmarks.workloads import COMPILED, DESCRIPTIONS, KERAS, KERAS_LOOPS
 
 OURS = "retrograde"
@@ -233,7 +233,10 @@ class Report:
         return "\n\n".join(part for part in parts if part)
 
     def _values(self):
-        groups = (("compiled", COMPILED, COMPILERS), ("Keras", KERAS | KERAS_LOOPS, BACKENDS))
+        groups = (
+            ("compiled", COMPILED, COMPILED_PEERS),
+            ("Keras", KERAS | KERAS_LOOPS, KERAS_PEERS),
+        )
         with_modes = COMPILED | KERAS | KERAS_LOOPS
         others = [result for result in self.results if result.workload not in with_modes]
         if others:

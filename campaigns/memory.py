@@ -18,7 +18,10 @@ _TOLERANCE = 4 << 20  # bytes, because allocators keep some memory
 
 
 def trial(seed: int) -> str | None:
-    """Runs one kind of loop and compares the memory after a tenth of its steps and at the end."""
+    """Runs one kind of loop, and compares the memory after a warm-up and after all steps.
+
+    A loop whose steps are slow runs `STEPS` divided by its divisor.
+    """
     name = list(LOOPS)[seed % len(LOOPS)]
     step, divisor = LOOPS[name](np.random.default_rng(seed))
     steps = STEPS // divisor
@@ -30,16 +33,19 @@ def trial(seed: int) -> str | None:
     growth = _resident() - before
     if growth <= _TOLERANCE:
         return None
-    return f"{name}: {steps} steps leaked {growth / 2**20:.1f} MB, {growth / steps:.0f} bytes each"
+    return (
+        f"{name}: {steps} steps leaked {growth / 2**20:.1f} MB, {growth / steps:.0f} bytes per step"
+    )
 
 
 def _resident() -> int:
-    """Returns the bytes of resident memory."""
+    """Returns the resident set size in bytes, or its peak on other systems than Linux."""
     gc.collect()
     if sys.platform != "linux":
         import resource
 
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -76,7 +82,7 @@ def _function_under_a_tape(rng: np.random.Generator) -> tuple[Callable, int]:
     return step, 1
 
 
-def _new_shapes(_rng: np.random.Generator) -> tuple[Callable, int]:
+def _new_signatures(_rng: np.random.Generator) -> tuple[Callable, int]:
     """Traces with a new signature in each step."""
     f = tf.function(lambda x, k: tf.reduce_sum(x) * k, trace_limit=32)
     counter = itertools.count()
@@ -168,7 +174,7 @@ LOOPS: dict[str, Callable[[np.random.Generator], tuple[Callable, int]]] = {
     "replayed training": _function,
     "compiled training": _compiled,
     "a function under a tape": _function_under_a_tape,
-    "new signatures": _new_shapes,
+    "new signatures": _new_signatures,
     "second order": _second_order,
     "forward mode": _forward,
     "large arrays": _large,

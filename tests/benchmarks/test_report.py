@@ -8,7 +8,7 @@ import pytest
 import benchmarks
 from benchmarks import environments, neighbors, processes, report
 from benchmarks.goals import GOALS, Goal, Limit
-from benchmarks.peers import BACKENDS, COMPILERS, LOADERS, PEER_BY_NAME, PEERS
+from benchmarks.peers import COMPILED_PEERS, INPUT_PIPELINE_PEERS, KERAS_PEERS, PEER_BY_NAME, PEERS
 from benchmarks.report import Report, Result
 from benchmarks.workloads import (
     COMPILED,
@@ -68,21 +68,21 @@ def test_every_module_has_every_workload(module):
     assert workloads_of(FOLDER / name.replace("workloads", "derivatives")) == set(DERIVATIVES)
 
 
-@pytest.mark.parametrize("module", sorted({peer.workloads for peer in LOADERS}))
+@pytest.mark.parametrize("module", sorted({peer.workloads for peer in INPUT_PIPELINE_PEERS}))
 def test_every_module_with_pipelines_has_all_of_them(module):
     name = f"{module.removeprefix('benchmarks.')}.py"
 
     assert workloads_of(FOLDER / name.replace("workloads", "pipelines")) == set(PIPELINES)
 
 
-@pytest.mark.parametrize("module", sorted({peer.workloads for peer in COMPILERS}))
+@pytest.mark.parametrize("module", sorted({peer.workloads for peer in COMPILED_PEERS}))
 def test_every_module_has_every_compiled_function(module):
     assert workloads_of(FOLDER / f"{module.removeprefix('benchmarks.')}.py") == set(COMPILED)
 
 
 def test_all_keras_models_exist():
     assert workloads_of(FOLDER / "keras_models.py") == set(KERAS | KERAS_LOOPS)
-    assert {peer.workloads for peer in BACKENDS} == {"benchmarks.keras_models"}
+    assert {peer.workloads for peer in KERAS_PEERS} == {"benchmarks.keras_models"}
 
 
 def test_goals_name_known_workloads():

@@ -26,13 +26,13 @@ def test_programs_agree_in_all_modes(seed):
 def test_a_difference_is_reported_with_a_short_program(monkeypatch):
     run = programs._run
 
-    def wrong_sine(source, mode, change=None):
+    def drop_last_result(source, mode, change=None):
         outcome = run(source, mode, change)
         if mode != "fused" or "tf.sin" not in source or not outcome.results:
             return outcome
         return outcome._replace(results=outcome.results[:-1])
 
-    monkeypatch.setattr(programs, "_run", wrong_sine)
+    monkeypatch.setattr(programs, "_run", drop_last_result)
     problem = next(filter(None, map(programs.trial, range(1, 100))))
 
     program = problem.split("\n\n")[-1]

@@ -209,8 +209,8 @@ ERRORS = [
     (lambda: tf.nn.conv2d(X, W[:, :, :1], 1, "SAME"), InvalidArgumentError,
      "conv2d: 3 output channels cannot be divided into 2 groups. Expected a multiple of 2."),
     (lambda: tf.nn.conv2d(X[:, :0], W, 1, "VALID"), InvalidArgumentError,
-     "conv2d: a window of 2 elements does not fit into 0, including padding. Use a smaller "
-     "window, a smaller dilation or more padding."),
+     "conv2d: a window of 2 elements is larger than the padded input, which has 0. Use a "
+     "smaller window, a smaller dilation or more padding."),
     (lambda: tf.nn.convolution(X, W[0, 0]), ValueError,
      "convolution: filters must have 3, 4 or 5 axes. Received: shape (2, 3)."),
     (lambda: tf.nn.conv2d_transpose(G, W, [1, 9, 3, 2], 1), InvalidArgumentError,

@@ -93,8 +93,8 @@ ERRORS = [
     ((IMAGE > 0, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"), InvalidArgumentError,
      "extract_patches: dtype bool is not supported. Expected a numeric dtype."),
     ((IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 4, 1, 1], "VALID"), InvalidArgumentError,
-     "extract_patches: a window of 5 elements does not fit into 3, including padding. Use a "
-     "smaller window, a smaller dilation or more padding."),
+     "extract_patches: a window of 5 elements is larger than the padded input, which has 3. "
+     "Use a smaller window, a smaller dilation or more padding."),
 ]
 # fmt: on
 

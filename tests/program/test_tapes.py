@@ -139,11 +139,11 @@ def test_gradients_of_gather_are_indexed_slices(compiled):
 @NUMPY_AND_XLA
 def test_custom_gradients_use_the_values_of_the_call(compiled):
     @tf.custom_gradient
-    def double_exp(x):
+    def scaled_exp(x):
         e = tf.exp(x)
         return e * 2.0, lambda g: g * e * 5.0
 
-    f = tf.function(lambda x: double_exp(x) + x, jit_compile=compiled)
+    f = tf.function(lambda x: scaled_exp(x) + x, jit_compile=compiled)
     for v in (1.0, 2.0, 0.5):
         x = tf.constant(v)
         with tf.GradientTape() as outer:
@@ -456,13 +456,13 @@ def test_tf_gradients_and_hessians(compiled):
 
 def test_tf_gradients_with_custom_gradients_and_stop_gradients():
     @tf.custom_gradient
-    def times_seven(x):
+    def square_with_gradient_seven(x):
         return x * x, lambda g: g * 7.0
 
     @tf.function
     def f(x):
         y = 2.0 * x
-        z = y + times_seven(x)
+        z = y + square_with_gradient_seven(x)
         return tf.gradients(z, [x, y]), tf.gradients(z, [x, y], stop_gradients=[y])
 
     for _ in range(2):

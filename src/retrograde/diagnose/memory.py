@@ -16,7 +16,7 @@ from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.array_owners import exclusively_owned
 from retrograde.diagnose.backward_steps import step_by_step, to_numpy
 from retrograde.diagnose.calls import RecordedCall, calls_of
-from retrograde.diagnose.rendering import Report, format_bytes, format_place, format_table
+from retrograde.diagnose.rendering import Report, format_bytes, format_source_line, format_table
 
 _SHOWN = 10  # rows of each table
 
@@ -211,7 +211,7 @@ def _report(
         by_primitive[array.producer.name] += array.nbytes
         place = places.get(array.producer.outputs[0])
         if place is not None:
-            by_line[format_place(place)] += array.nbytes
+            by_line[format_source_line(place)] += array.nbytes
     held, outputs = (sum(a.nbytes for a in part) for part in (arrays, produced))
     exclusive = sum(a.nbytes for a in arrays if a.exclusive)
     return Memory(

@@ -14,7 +14,7 @@ from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.recorders import isolate, thread
 from retrograde.core.tape_arguments import flat, seed
 from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
-from retrograde.diagnose.rendering import Report, format_place, format_table
+from retrograde.diagnose.rendering import Report, format_source_line, format_table
 from retrograde.values import dtypes
 from retrograde.values.source_location import Place
 from retrograde.values.thresholds import MANY
@@ -134,7 +134,7 @@ class Profile(Report):
     @property
     def by_line(self) -> dict[str, tuple[float, float]]:
         """Forward and backward times by source line, the longest first."""
-        return self._sums(lambda call: call.place and format_place(call.place))
+        return self._sums(lambda call: call.place and format_source_line(call.place))
 
     def _sums(self, key_of: Callable) -> dict[str, tuple[float, float]]:
         forward: Counter = Counter()

@@ -31,13 +31,13 @@ _WIDTH = 96
 
 
 class Report:
-    """A report in lines. `_lines` returns pairs of a role and a text."""
+    """The base class of reports. Subclasses implement `_lines`: (role, text) pairs."""
 
     def _lines(self) -> list[tuple[str, str]]:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return "\n".join(_wrapped(role, text) for role, text in self._lines())
+        return "\n".join(_wrap_line(role, text) for role, text in self._lines())
 
     def _repr_html_(self) -> str:
         rows = [
@@ -46,7 +46,7 @@ class Report:
         return f"<div>{''.join(rows)}</div>"
 
 
-def _wrapped(role: str, text: str) -> str:
+def _wrap_line(role: str, text: str) -> str:
     """Returns one line of a report; sentences are wrapped, source code is not."""
     indent = " " * _INDENT[role]
     if role not in _SENTENCES:
@@ -62,11 +62,11 @@ def _wrapped(role: str, text: str) -> str:
 
 
 def source_line(place: Place) -> list[tuple[str, str]]:
-    """Returns a line of the user's program as a line of a report."""
-    return [("line", format_place(place))]
+    """Returns the report lines that show a line of the user's program."""
+    return [("line", format_source_line(place))]
 
 
-def format_place(place: Place) -> str:
+def format_source_line(place: Place) -> str:
     """Returns the file, the line number, the source code and the Keras layer of a place."""
     location = format_location(place)
     text = f"{location}: {place.text}" if place.text else location
@@ -90,12 +90,12 @@ def format_spec(array: Any) -> str:
 
 
 def format_number(value: Any) -> str:
-    """Returns a number with six digits."""
+    """Formats a number with six significant digits."""
     return f"{value:.6g}" if np.isrealobj(value) else str(value)
 
 
 def format_table(rows: list[tuple[str, ...]], limit: int) -> list[str]:
-    """Returns the first `limit` rows in aligned columns, and the number of the others.
+    """Returns the first `limit` rows in aligned columns, followed by a count of the omitted rows.
 
     The first column is aligned to the right.
     """

@@ -63,8 +63,8 @@ class Layout(NamedTuple):
         return tuple(numbers)
 
     def _drop_batch_and_channels(self, numbers: list[int], name: str) -> list[int]:
-        ends = [0, 1] if self.channels_first else [0, -1]
-        if [numbers[i] for i in ends] != [1, 1]:
+        axes = [0, 1] if self.channels_first else [0, -1]
+        if [numbers[i] for i in axes] != [1, 1]:
             raise UnimplementedError(
                 None,
                 None,
@@ -74,7 +74,7 @@ class Layout(NamedTuple):
         return self.spatial_part(numbers)
 
     def spatial_part(self, shape: Sequence) -> Sequence:
-        """Returns the spatial part of a shape in this layout, which has one batch axis."""
+        """Returns the spatial dimensions of `shape`, which has this layout and one batch axis."""
         return shape[2:] if self.channels_first else shape[1:-1]
 
     def windows(
@@ -89,7 +89,7 @@ class Layout(NamedTuple):
         """Returns the windows over `space`; if `explicit`, padding may be a list of pairs."""
         if isinstance(padding, str):
             windows = padded_windows(
-                padding_name(padding, ("SAME", "VALID"), self.op_name),
+                check_padding(padding, ("SAME", "VALID"), self.op_name),
                 space,
                 size,
                 strides,
@@ -102,12 +102,12 @@ class Layout(NamedTuple):
                 f"Received: {shown(padding)}."
             )
         else:
-            pairs = self._pairs(padding)
+            pairs = self._explicit_padding(padding)
             windows = Windows(tuple(size), tuple(strides), pairs, tuple(dilations))
         check_fit(windows, space, self.op_name)
         return windows
 
-    def _pairs(self, padding: Sequence) -> tuple[tuple[int, int], ...]:
+    def _explicit_padding(self, padding: Sequence) -> tuple[tuple[int, int], ...]:
         if len(padding) != self.ndim + 2:
             raise ValueError(
                 f"{self.op_name}: a list of paddings must have {self.ndim + 2} pairs. Received: "
@@ -131,7 +131,7 @@ class Layout(NamedTuple):
             )
         return tuple(self.spatial_part(pairs))
 
-    def over_batch(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def apply_channels_last(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """Applies `f`, which expects one batch axis and channels last, to `x`."""
         shape = x._spec.shape
         batch = shape[: max(0, x.ndim - self.ndim - 1)]
@@ -143,17 +143,17 @@ class Layout(NamedTuple):
         if len(batch) > 1:
             count = int(np.prod(batch))
             x = reshape(x, shape=(count, *shape[len(batch) :]))
-        y = self.from_last(f(self.to_last(x)))
+        y = self.from_channels_last(f(self.to_channels_last(x)))
         return reshape(y, shape=(*batch, *y._spec.shape[1:])) if len(batch) > 1 else y
 
-    def to_last(self, x: Tensor) -> Tensor:
-        """Moves the channels of `x` from this layout to the last axis."""
+    def to_channels_last(self, x: Tensor) -> Tensor:
+        """Transposes `x` from this layout to channels-last."""
         if not self.channels_first:
             return x
         return transpose(x, perm=(0, *range(2, self.ndim + 2), 1))
 
-    def from_last(self, x: Tensor) -> Tensor:
-        """Moves the channels of `x` from the last axis to this layout."""
+    def from_channels_last(self, x: Tensor) -> Tensor:
+        """Transposes `x` from channels-last to this layout."""
         if not self.channels_first:
             return x
         return transpose(x, perm=(0, self.ndim + 1, *range(1, self.ndim + 1)))
@@ -175,7 +175,7 @@ def padded_windows(
 
 
 def _same_padding(n: int, size: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Computes the padding for `ceil(n / stride)` windows; an odd element goes to the end."""
+    """Computes the padding for `ceil(n / stride)` windows, with the extra element at the end."""
     total = max(0, (-(-n // stride) - 1) * stride + (size - 1) * dilation + 1 - n)
     return total // 2, total - total // 2
 
@@ -189,13 +189,14 @@ def check_fit(windows: Windows, space: Sequence[int], op_name: str) -> None:
         extent = (size - 1) * dilation + 1
         if extent >= n + low + high + 2 * stride:
             raise invalid(
-                f"{op_name}: a window of {extent} elements does not fit into {n + low + high}, "
-                "including padding. Use a smaller window, a smaller dilation or more padding."
+                f"{op_name}: a window of {extent} elements is larger than the padded input, "
+                f"which has {n + low + high}. Use a smaller window, a smaller dilation or more "
+                "padding."
             )
 
 
-def padding_name(padding: Any, allowed: tuple[str, ...], op_name: str) -> str:
-    """Returns `padding` if it is one of the names `allowed`."""
+def check_padding(padding: Any, allowed: tuple[str, ...], op_name: str) -> str:
+    """Returns `padding` if it is one of `allowed`."""
     if padding not in allowed:
         expected = " or ".join(f'"{name}"' for name in allowed)
         raise invalid(f"{op_name}: padding is {shown(padding)}. Expected {expected}.")

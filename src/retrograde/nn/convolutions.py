@@ -121,7 +121,7 @@ def _convolve(
         groups = _groups(channels, w, layout.op_name)
         return apply(ops.convolve, (x, w), {"windows": windows, "groups": groups})
 
-    return layout.over_batch(convolve, x)
+    return layout.apply_channels_last(convolve, x)
 
 
 def check_filters(w: Tensor, layout: Layout) -> tuple[int, ...]:
@@ -257,7 +257,7 @@ def _transpose(
     space, channels = layout.spatial_part(shape), shape[1 if layout.channels_first else -1]
     windows = layout.windows(padding, space, taps, strides, dilations, explicit)
     groups = _groups(channels, w, layout.op_name)
-    g = layout.to_last(g)
+    g = layout.to_channels_last(g)
     expected = (shape[0], *windows.positions(space), w._spec.shape[-1])
     if g._spec.shape != expected:
         raise invalid(
@@ -265,7 +265,7 @@ def _transpose(
             f"input of shape {expected}. Received: {g._spec.shape}."
         )
     attrs = {"windows": windows, "groups": groups, "space": tuple(space)}
-    return layout.from_last(apply(ops.convolve_transposed, (g, w), attrs))
+    return layout.from_channels_last(apply(ops.convolve_transposed, (g, w), attrs))
 
 
 def _output_shape(sizes: Sequence[int], g: Tensor, w: Tensor, layout: Layout) -> Sequence[int]:

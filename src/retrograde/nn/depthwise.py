@@ -41,7 +41,7 @@ def depthwise_conv2d(
     x, w = one_dtype((input, filter))
     taps = check_filters(w, layout)
     _check_axes(x, layout)
-    x = layout.to_last(x)
+    x = layout.to_channels_last(x)
     space, channels = x._spec.shape[1:-1], x._spec.shape[-1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
     if channels != w._spec.shape[2]:
@@ -50,7 +50,7 @@ def depthwise_conv2d(
             f"{w._spec.shape[2]}. Expected the same number."
         )
     attrs = {"windows": windows, "groups": channels}
-    return layout.from_last(apply(ops.convolve, (x, _as_grouped(w)), attrs))
+    return layout.from_channels_last(apply(ops.convolve, (x, _as_grouped(w)), attrs))
 
 
 def _check_axes(x: Tensor, layout: Layout) -> None:
@@ -97,7 +97,7 @@ def depthwise_conv2d_backprop_input(
         )
     space, channels = layout.spatial_part(shape), shape[1 if layout.channels_first else -1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
-    g = layout.to_last(g)
+    g = layout.to_channels_last(g)
     outputs = w._spec.shape[2] * w._spec.shape[3]
     _check_gradient_shape(g, (shape[0], *windows.positions(space), outputs), layout)
     if channels != w._spec.shape[2]:
@@ -106,7 +106,7 @@ def depthwise_conv2d_backprop_input(
             f"{w._spec.shape[2]}. Expected the same number."
         )
     attrs = {"windows": windows, "groups": channels, "space": tuple(space)}
-    return layout.from_last(apply(ops.convolve_transposed, (g, _as_grouped(w)), attrs))
+    return layout.from_channels_last(apply(ops.convolve_transposed, (g, _as_grouped(w)), attrs))
 
 
 def depthwise_conv2d_backprop_filter(
@@ -146,7 +146,7 @@ def _filter_gradient(
 ) -> Tensor:
     _check_axes(x, layout)
     _check_axes(g, layout)
-    x, g = layout.to_last(x), layout.to_last(g)
+    x, g = layout.to_channels_last(x), layout.to_channels_last(g)
     space = x._spec.shape[1:-1]
     windows = _windows(layout, padding, space, taps, strides, dilations)
     _check_gradient_shape(g, (len(x), *windows.positions(space), g._spec.shape[-1]), layout)

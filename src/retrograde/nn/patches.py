@@ -9,7 +9,7 @@ from typing import Any
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import dtype_name
-from retrograde.nn._windows import check_fit, padded_windows, padding_name
+from retrograde.nn._windows import check_fit, check_padding, padded_windows
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.patches import take_patches
 from retrograde.ops.shaping import reshape
@@ -62,7 +62,7 @@ def _patches(
 ) -> Tensor:
     lists = {"sizes": sizes, "strides": strides, "rates": rates}
     per_axis = [_spatial_values(value, ndim, name, op_name) for name, value in lists.items()]
-    padding_name(padding, ("SAME", "VALID"), op_name)
+    check_padding(padding, ("SAME", "VALID"), op_name)
     x = as_tensor(value)
     shape = x._spec.shape
     if x.ndim != ndim:

@@ -203,12 +203,12 @@ def _pool(
     explicit: bool = False,
     dilations: Any = None,
 ) -> Tensor:
-    x = layout.to_last(_checked(input, layout))
+    x = layout.to_channels_last(_checked(input, layout))
     depth = _channels_per_window(ksize, strides, layout) if primitive is ops.max_pool else 1
     if depth > 1 and x._spec.shape[-1] % depth == 0 and padding in ("SAME", "VALID"):
-        return layout.from_last(_max_over_channels(x, depth))
+        return layout.from_channels_last(_max_over_channels(x, depth))
     windows = _windows(x, ksize, strides, padding, layout, explicit, dilations)
-    return layout.from_last(apply(primitive, (x,), {"windows": windows}))
+    return layout.from_channels_last(apply(primitive, (x,), {"windows": windows}))
 
 
 def _channels_per_window(ksize: Any, strides: Any, layout: Layout) -> int:

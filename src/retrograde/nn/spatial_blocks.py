@@ -41,7 +41,7 @@ def space_to_batch_nd(
 def _space_to_batch(input: Any, block_shape: Any, paddings: Any, op_name: str) -> Tensor:
     x = as_tensor(input)
     blocks = integers(block_shape, f"{op_name}: block_shape", ndim=1)
-    pairs = _pairs(paddings, blocks, x, "paddings", op_name)
+    pairs = _explicit_padding(paddings, blocks, x, "paddings", op_name)
     x = _zero_pad(x, pairs)
     batch, *rest = x._spec.shape
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
@@ -67,7 +67,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     if isinstance(block_shape, int):
         block_shape = [block_shape] * 2
     blocks = integers(block_shape, f"{op_name}: block_shape", ndim=1)
-    pairs = _pairs(crops, blocks, x, "crops", op_name)
+    pairs = _explicit_padding(crops, blocks, x, "crops", op_name)
     count, *rest = x._spec.shape
     space, tail = rest[: len(blocks)], rest[len(blocks) :]
     if count % math.prod(blocks):
@@ -91,7 +91,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     return take_slice(x, where=((0, batch, 1), *kept, *((0, n, 1) for n in tail)))
 
 
-def _pairs(
+def _explicit_padding(
     value: Any, blocks: Sequence[int], x: Tensor, name: str, op_name: str
 ) -> list[tuple[int, int]]:
     """Returns the paddings or crops as pairs, after checking them and the block shape."""
@@ -238,7 +238,9 @@ def space_to_depth(
     rows, columns = height // block, width // block
     x = reshape(x, shape=(batch, rows, block, columns, block, channels))
     x = transpose(x, perm=(0, 1, 3, 2, 4, 5))
-    return layout.from_last(reshape(x, shape=(batch, rows, columns, block * block * channels)))
+    return layout.from_channels_last(
+        reshape(x, shape=(batch, rows, columns, block * block * channels))
+    )
 
 
 def depth_to_space(
@@ -255,7 +257,9 @@ def depth_to_space(
     depth = channels // (block * block)
     x = reshape(x, shape=(batch, rows, columns, block, block, depth))
     x = transpose(x, perm=(0, 1, 3, 2, 4, 5))
-    return layout.from_last(reshape(x, shape=(batch, rows * block, columns * block, depth)))
+    return layout.from_channels_last(
+        reshape(x, shape=(batch, rows * block, columns * block, depth))
+    )
 
 
 def _depth_arguments(
@@ -267,4 +271,4 @@ def _depth_arguments(
         raise invalid(f"{op_name}: expected 4 axes. Received: shape {x._spec.shape}.")
     if block < 2:
         raise invalid(f"{op_name}: block_size must be at least 2. Received: {block}.")
-    return layout, layout.to_last(x), block
+    return layout, layout.to_channels_last(x), block

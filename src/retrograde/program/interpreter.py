@@ -1,4 +1,4 @@
-"""Interpreting a trace: its steps run through `apply`, so that every recorder observes them."""
+"""Interprets a trace: its steps run through `apply`, so that every recorder observes them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from retrograde.values.source_location import (
 
 @final
 class Divergence(NamedTuple):
-    """The guard, by its place among the guards, that failed, and the `key` that was found."""
+    """A failed guard: its index among the guards, and the key of the value that was observed."""
 
     place: int
     key: Any
 
 
 class Interpreted(NamedTuple):
-    """The values of all steps by number, and the new values of variables by place."""
+    """The values of all steps, by number, and the new values of variables, by index."""
 
     values: dict[int, Tensor]
     writes: dict[int, Tensor]
@@ -49,7 +49,9 @@ def interpret(
 ) -> Interpreted | Divergence:
     """Runs `steps` on `values`, and returns all values or the guard that failed.
 
-    Variables keep their values. `on_host_call` is called with the outputs of each host callback.
+    Writes to variables are returned, not applied, except before a host callback that may read
+    variables. `_place_of_step` and `_forward_call` read local variables of this function by name.
+    `on_host_call` is called with the outputs of each host callback.
     """
     writes: dict[int, Tensor] = {}
     guards = 0
@@ -62,7 +64,7 @@ def interpret(
                     for place, tensor in writes.items():
                         log.assign_early(tracer.variables[place], tensor._array)
                     writes = {}
-                y = _host(step.primitive, inputs, log)
+                y = _call_host(step.primitive, inputs, log)
                 if on_host_call is not None:
                     on_host_call(step, y if type(y) is tuple else (y,))
             elif step.primitive.pure:
@@ -86,13 +88,13 @@ def interpret(
 
 
 def _place_of_step(frame: FrameType) -> Place | None:
-    """Returns the place in the user's program of the step that `frame` interprets."""
+    """Returns the source location of the step that `frame` interprets."""
     tracer, step = locals_of(frame, "tracer", "step")
     origin = tracer.origins.get(step.outputs[0]) if type(step) is Call else None
     return None if origin is None else origin.place
 
 
-def _call_behind_step(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
+def _forward_call(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
     """Returns the call whose gradient contains the step that `frame` interprets."""
     tracer, steps, values, step = locals_of(frame, "tracer", "steps", "values", "step")
     origin = tracer.origins.get(step.outputs[0])
@@ -104,10 +106,10 @@ def _call_behind_step(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
     return call.primitive, tuple(inputs), tuple(outputs)
 
 
-register_interpreter(InterpreterFrames(interpret.__code__, _place_of_step, _call_behind_step))
+register_interpreter(InterpreterFrames(interpret.__code__, _place_of_step, _forward_call))
 
 
-def _host(host: HostCallback, inputs: tuple, log: CallbackLog) -> Any:
+def _call_host(host: HostCallback, inputs: tuple, log: CallbackLog) -> Any:
     arrays = [np.asarray(x._array) for x in inputs]
     if not host.pure:
         return wrap_result(host, log.result_of(host, arrays))
@@ -120,14 +122,14 @@ def interpret_custom_gradient(
 ) -> None:
     """Records the outputs of a `custom_gradient` with the user's gradient function.
 
-    That function holds tensors of the call that was traced. So it is traced itself, as a function
-    of the cotangents and of values of the trace, and interpreted with the values of this call.
+    The gradient function refers to tensors of the traced call. So it is traced as well, with the
+    cotangents and the values of the trace as inputs, and interpreted with the values of this call.
     """
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
-        several = g if type(g) is tuple else (g,)
-        backward, first, results = traced_rule(tracer, step)
-        given = dict(zip(range(first, first + len(several)), several, strict=True))
+        cotangents = g if type(g) is tuple else (g,)
+        backward, first, results = trace_gradient_function(tracer, step)
+        given = dict(zip(range(first, first + len(cotangents)), cotangents, strict=True))
         known = values | backward.constants | given
         interpreted: Any = interpret(backward, backward.steps, known, log)
         return [
@@ -136,12 +138,13 @@ def interpret_custom_gradient(
         ]
 
     sources = [values[n] for n in step.sources]
-    again = to_variable if step.rule is to_variable else rule  # the former holds no tensors
-    outputs = record_custom(step.name, again, sources, [values[n] for n in step.values])
+    # `to_variable` refers to no tensors, so it needs no tracing.
+    gradient_function = to_variable if step.rule is to_variable else rule
+    outputs = record_custom(step.name, gradient_function, sources, [values[n] for n in step.values])
     values.update(zip(step.outputs, outputs, strict=True))
 
 
-def traced_rule(tracer: Tracer, step: CustomGradient) -> tuple[Tracer, int, list]:
+def trace_gradient_function(tracer: Tracer, step: CustomGradient) -> tuple[Tracer, int, list]:
     """Traces the gradient function of a `custom_gradient`, as a continuation of the trace.
 
     Returns the tracer, the number of the first cotangent, and the numbers of the results.

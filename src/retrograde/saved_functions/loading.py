@@ -162,7 +162,7 @@ def _load_rule(
     values: _Values,
     tensors: Mapping[str, Any],
 ) -> tuple[Tracer, int, list]:
-    """Returns a traced gradient function, as `traced_rule` does."""
+    """Returns a traced gradient function, as `trace_gradient_function` does."""
     backward, inside = tracer.branched(), values.continued()
     first = integer(data["first"])
     backward.constants = _load_constants(data["constants"], tensors)

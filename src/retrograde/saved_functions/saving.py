@@ -13,7 +13,7 @@ from retrograde.core.rules import Spec
 from retrograde.core.variable import Variable
 from retrograde.program.concrete_function import VariableSpec
 from retrograde.program.function import Function
-from retrograde.program.interpreter import traced_rule
+from retrograde.program.interpreter import trace_gradient_function
 from retrograde.program.traces import Trace
 from retrograde.program.tracing import Tracer
 from retrograde.program.unknown_sizes import (
@@ -189,7 +189,7 @@ def _numbers(step: Any) -> tuple[int, ...]:
 def _save_rule(tracer: Tracer, custom: CustomGradient, writer: FunctionWriter, what: str) -> dict:
     """Converts the traced gradient function of a `custom_gradient`, or says why it is missing."""
     try:
-        backward, first, results = traced_rule(tracer, custom)
+        backward, first, results = trace_gradient_function(tracer, custom)
         if not all(type(step) is Call for step in backward.steps):
             raise ValueError("it reads values, or contains another custom gradient")
         steps = [_save_step(step, what) for step in backward.steps]

@@ -1,4 +1,4 @@
-"""Out-of-bounds indices, treated according to `bad_indices_policy`."""
+"""Out-of-bounds indices, handled according to `bad_indices_policy`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _in_bounds(indices: Tensor, shape: tuple[int, ...]) -> Tensor:
     return reduction.all(valid, axis=(indices._spec.ndim - 1,), keepdims=False)
 
 
-def gather_in_bounds(x: Tensor, indices: Tensor, batch: int) -> Tensor:
+def gather_or_zero(x: Tensor, indices: Tensor, batch: int) -> Tensor:
     """Gathers at `indices`; out-of-bounds indices give zeros or empty strings."""
     in_bounds = _in_bounds(indices, x._spec.shape[batch:])
     outer, zero = in_bounds._spec.shape, Tensor(np.zeros((), indices._spec.dtype))

@@ -19,7 +19,7 @@ from retrograde.ops.host_functions import host_function
 from retrograde.ops.variable_scatter import check_ordered
 from retrograde.toplevel._bad_indices import (
     drop_out_of_bounds,
-    gather_in_bounds,
+    gather_or_zero,
     ignores_bad_indices,
 )
 from retrograde.values import dtypes
@@ -255,7 +255,7 @@ def gather_nd(
     _check_coordinates(indices, x._spec.ndim - batch, "gather_nd")
     _check_batches(x, indices, batch, "gather_nd")
     if ignores_bad_indices(bad_indices_policy, "gather_nd"):
-        return gather_in_bounds(x, indices, batch)
+        return gather_or_zero(x, indices, batch)
     return indexing.gather_nd(x, indices, batch_dims=batch)
 
 

@@ -25,7 +25,7 @@ from retrograde.diagnose.rendering import (
     Report,
     format_location,
     format_number,
-    format_place,
+    format_source_line,
     relative_path,
     source_line,
 )
@@ -222,7 +222,7 @@ def build_report(origin: NonfiniteOrigin | None, places: Mapping, variables: Map
 
 def inside_note(place: Place | None) -> str:
     """Returns a note that the call is inside a `tf.function`, which was called at `place`."""
-    at = "" if place is None else f" called at {format_place(place)}"
+    at = "" if place is None else f" called at {format_source_line(place)}"
     return f"This is inside a tf.function{at}."
 
 
