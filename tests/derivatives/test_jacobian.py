@@ -46,7 +46,7 @@ FUNCTIONS = {
     "stop": (lambda x: tf.stop_gradient(x) * x, VECTOR),
     "recomputed": (lambda x: tf.recompute_grad(lambda x: tf.sin(x) * x[0])(x), VECTOR),
     "to_scalar": (lambda x: tf.reduce_sum(x**3), VECTOR),
-    "to_one": (lambda x: tf.reshape(tf.reduce_sum(x**3), [1, 1]), VECTOR),
+    "to_single_element": (lambda x: tf.reshape(tf.reduce_sum(x**3), [1, 1]), VECTOR),
     "from_scalar": (lambda x: tf.stack([x, x * x, tf.exp(x)]), np.array(0.5)),
     "widening": (
         lambda x: tf.reshape(x[:, None] * tf.range(1.0, 12.0, dtype=x.dtype), [-1]),
@@ -57,8 +57,8 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_row_is_a_gradient(name):
-    f, at = FUNCTIONS[name]
-    x = tf.constant(at)
+    f, point = FUNCTIONS[name]
+    x = tf.constant(point)
     expected = jacobian_by_gradients(f, x)
 
     np.testing.assert_allclose(jacobian(f, x), expected, rtol=1e-12, atol=1e-14)
@@ -67,10 +67,10 @@ def test_each_row_is_a_gradient(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_small_memory_limit_takes_more_passes(name, monkeypatch):
+def test_a_small_memory_limit_needs_more_passes(name, monkeypatch):
     monkeypatch.setattr(jacobian_module, "_FEW", 1)
-    f, at = FUNCTIONS[name]
-    x = tf.constant(at)
+    f, point = FUNCTIONS[name]
+    x = tf.constant(point)
     passes = []
     original = jacobian_module._pull_back_batch
     monkeypatch.setattr(
@@ -80,37 +80,37 @@ def test_a_small_memory_limit_takes_more_passes(name, monkeypatch):
     j = jacobian(f, x, memory_limit=1)
 
     np.testing.assert_allclose(j, jacobian_by_gradients(f, x), rtol=1e-12, atol=1e-14)
-    assert len(passes) in (0 if f(x).numpy().size == 1 else f(x).numpy().size, at.size)
+    assert len(passes) in (0 if f(x).numpy().size == 1 else f(x).numpy().size, point.size)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_jacobian_can_be_differentiated(name):
     """Compares the gradients of Jacobians computed in a batch and row by row."""
-    f, at = FUNCTIONS[name]
-    x = tf.constant(at)
-    found = []
+    f, point = FUNCTIONS[name]
+    x = tf.constant(point)
+    gradients = []
     for batched in (True, False):
         with tf.GradientTape() as outer:
             outer.watch(x)
             j = jacobian(f, x, experimental_use_pfor=batched)
         weights = np.cos(np.arange(j.numpy().size)).reshape(j.shape)
-        found.append(outer.gradient(j, x, tf.constant(weights), unconnected_gradients="zero"))
+        gradients.append(outer.gradient(j, x, tf.constant(weights), unconnected_gradients="zero"))
 
-    np.testing.assert_allclose(*map(tf.convert_to_tensor, found), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(*map(tf.convert_to_tensor, gradients), rtol=1e-11, atol=1e-13)
 
 
-def test_many_targets_of_few_sources_use_forward_mode(monkeypatch):
+def test_forward_mode_is_used_if_targets_outnumber_sources(monkeypatch):
     pushed = []
     original = jacobian_module.push_forward_batched
     monkeypatch.setattr(
         jacobian_module, "push_forward_batched", lambda *a: pushed.append(1) or original(*a)
     )
-    f, at = FUNCTIONS["widening"]
+    f, point = FUNCTIONS["widening"]
 
-    j = jacobian(f, tf.constant(at))
+    j = jacobian(f, tf.constant(point))
 
     assert pushed == [1]
-    np.testing.assert_array_equal(j, jacobian_by_gradients(f, tf.constant(at)))
+    np.testing.assert_array_equal(j, jacobian_by_gradients(f, tf.constant(point)))
 
 
 def test_zero_derivatives_in_forward_and_reverse_mode():
@@ -244,9 +244,9 @@ ROWWISE = {
 @pytest.mark.parametrize("name", ROWWISE)
 def test_a_batch_jacobian_is_the_diagonal_of_the_jacobian(name):
     f, x = ROWWISE[name], tf.constant(MATRIX)
-    whole = jacobian_by_gradients(f, x)
+    full_jacobian = jacobian_by_gradients(f, x)
     axis = len(f(x).shape)
-    expected = np.stack([np.take(whole[i], i, axis=axis - 1) for i in range(3)])
+    expected = np.stack([np.take(full_jacobian[i], i, axis=axis - 1) for i in range(3)])
 
     for options in ({}, {"memory_limit": 1}, {"experimental_use_pfor": False}):
         actual = batch_jacobian(f, x, **options)
@@ -279,12 +279,20 @@ def test_error_messages():
     assert_raises(
         lambda: tape.batch_jacobian(summed, x),
         ValueError,
-        "batch_jacobian: shape (2,) must have rank at least 2. Its first axis is the batch axis.",
+        "batch_jacobian: target must have rank at least 2 (the first axis is the batch axis). "
+        "Received: shape (2,).",
+    )
+    assert_raises(
+        lambda: tape.batch_jacobian(squared, tf.ones([2])),
+        ValueError,
+        "batch_jacobian: source must have rank at least 2 (the first axis is the batch axis). "
+        "Received: shape (2,).",
     )
     assert_raises(
         lambda: tape.jacobian([1.0], x),
         TypeError,
-        "jacobian() expects a single tensor or variable here. Received: [1.0] of type 'list'.",
+        "jacobian() expects a single tensor or variable as the target. Received: [1.0] of type "
+        "'list'.",
     )
     for method in (tape.jacobian, tape.batch_jacobian):
         assert_raises(
@@ -294,20 +302,20 @@ def test_error_messages():
         )
 
 
-@pytest.mark.parametrize("what", ["jacobian", "batch_jacobian"])
-def test_row_by_row_requires_a_persistent_tape(what):
+@pytest.mark.parametrize("method_name", ["jacobian", "batch_jacobian"])
+def test_row_by_row_requires_a_persistent_tape(method_name):
     x = tf.ones([2, 3])
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = x * x
 
     assert_raises(
-        lambda: getattr(tape, what)(y, x, experimental_use_pfor=False),
+        lambda: getattr(tape, method_name)(y, x, experimental_use_pfor=False),
         RuntimeError,
-        f"GradientTape must be created with persistent=True to compute the {what} with eager "
-        "execution enabled and with experimental_use_pfor set to False.",
+        f"GradientTape must be created with persistent=True to compute the {method_name} with "
+        "eager execution enabled and with experimental_use_pfor set to False.",
     )
-    assert getattr(tape, what)(y, x).shape[0] == 2
+    assert getattr(tape, method_name)(y, x).shape[0] == 2
 
 
 @pytest.mark.parametrize("pfor", [True, False])

@@ -99,6 +99,12 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
             "weighted_moments: expected a numeric dtype. Received: string.",
         ),
         (
+            lambda: tf.nn.weighted_moments([1.0, 2.0], [3], [1.0, 1.0]),
+            Invalid,
+            "weighted_moments: axis 3 is out of range for a tensor of rank 1. Expected "
+            "-1 <= axis < 1.",
+        ),
+        (
             lambda: tf.ragged_fill_empty_rows_grad(tf.constant([0], tf.int64), 1.0),
             Invalid,
             "ragged_fill_empty_rows_grad: grad_values must be a list. Received: a scalar.",

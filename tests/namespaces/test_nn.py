@@ -628,8 +628,8 @@ def test_incompatible_biases():
     assert_raises(
         lambda: tf.nn.bias_add(x, [1.0]),
         InvalidArgumentError,
-        "bias_add: 1 biases for the 3 channels along axis 1 of shape (2, 3). Expected the same "
-        "number.",
+        "bias_add: expected one bias per channel. Received: 1 biases for 3 channels (axis 1 of "
+        "shape (2, 3)).",
     )
     assert_raises(
         lambda: tf.nn.bias_add(x, [[1.0]]),

@@ -56,7 +56,7 @@ def jacobian(
     """
     unconnected = as_unconnected_gradients(unconnected_gradients)
     slices = target if isinstance(target, IndexedSlices) else None
-    target = _single(target if slices is None else slices.values, "jacobian")
+    target = _single(target if slices is None else slices.values, "jacobian", "target")
     flat_sources, pack = flat(sources, "source")
     row_by_row = not experimental_use_pfor
     recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
@@ -100,13 +100,14 @@ def batch_jacobian(
            [0., 8.]], dtype=float32)
     """
     as_unconnected_gradients(unconnected_gradients)
-    target, source = (_single(x, "batch_jacobian") for x in (target, source))
+    target = _single(target, "batch_jacobian", "target")
+    source = _single(source, "batch_jacobian", "source")
     shapes = target._spec.shape, source._spec.shape
-    for shape in shapes:
+    for role, shape in zip(("target", "source"), shapes, strict=True):
         if len(shape) < 2:
             raise ValueError(
-                f"batch_jacobian: shape {shape} must have rank at least 2. Its first axis is "
-                "the batch axis."
+                f"batch_jacobian: {role} must have rank at least 2 (the first axis is the batch "
+                f"axis). Received: shape {shape}."
             )
     if shapes[0][0] != shapes[1][0]:
         raise ValueError(
@@ -138,7 +139,7 @@ def hessian(
     array([[16., 24.],
            [24., 12.]], dtype=float32)
     """
-    target = _scalar(_single(target, "hessian"), "hessian")
+    target = _scalar(_single(target, "hessian", "target"), "hessian")
     flat_sources, pack = flat(sources, "source")
     tape = self._continued(sys._getframe(1))
     rows = []
@@ -167,7 +168,7 @@ def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
     >>> tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy()
     array([16., 24.], dtype=float32)
     """
-    target = _scalar(_single(target, "hvp"), "hvp")
+    target = _scalar(_single(target, "hvp", "target"), "hvp")
     flat_sources, pack = flat(sources, "source")
     weights = output_gradients_per_target(vectors, sources, len(flat_sources))
     tape = self._continued(sys._getframe(1))
@@ -230,7 +231,8 @@ def laplacian(
     >>> tape.laplacian(y, x).numpy()
     array([18., 42.], dtype=float32)
     """
-    target, source = (_single(x, "laplacian") for x in (target, source))
+    target = _single(target, "laplacian", "target")
+    source = _single(source, "laplacian", "source")
     shape, of_source = target._spec.shape, source._spec.shape
     if shape and not (shape[0] == target._spec.size and of_source[:1] == shape[:1]):
         raise ValueError(
@@ -257,7 +259,7 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
     >>> {name: tf.squeeze(value).numpy().tolist() for name, value in d.items()}
     {'t': [54.0, 500.0], 'xx': [18.0, 120.0], 'tx': [54.0, 300.0]}
     """
-    target = _single(target, "derivatives")
+    target = _single(target, "derivatives", "target")
     expect(orders, Mapping, "derivatives", "a dict of orders")
     paths = [_path(name, where) for name, where in orders.items()]
     tape = self._continued(sys._getframe(1))
@@ -269,7 +271,7 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
 
 def per_example_gradient(self, target: Any, sources: Any, weights: Any, mode: bool | str) -> Any:
     """Computes per-example gradients, or with `mode` "norm" their norms."""
-    target = _single(target, "gradient")
+    target = _single(target, "gradient", "target")
     flat_sources, pack = flat(sources, "source")
     shape = target._spec.shape
     if not shape or target._spec.size != shape[0] or target._spec.dtype not in dtypes.INEXACT:
@@ -295,23 +297,23 @@ def _unwatched_tape() -> GradientTape:
     return GradientTape(watch_accessed_variables=False)
 
 
-def _single(value: Any, what: str) -> Any:
+def _single(value: Any, method_name: str, role: str) -> Any:
     """Returns `value` as a single tensor or variable."""
     source = source_of(value)
     if source is None:
         raise TypeError(
-            f"{what}() expects a single tensor or variable here. Received: {shown(value)} of type "
-            f"{type(value).__name__!r}."
+            f"{method_name}() expects a single tensor or variable as the {role}. Received: "
+            f"{shown(value)} of type {type(value).__name__!r}."
         )
     return source
 
 
-def _scalar(target: Any, what: str) -> Any:
+def _scalar(target: Any, method_name: str) -> Any:
     """Returns `target` if it has one element."""
     if target._spec.size != 1:
         raise ValueError(
-            f"{what}: the target must have one element. Received: shape {target._spec.shape}. Use "
-            "tf.reduce_sum first, or the jacobian of a gradient."
+            f"{method_name}: the target must have one element. Received: shape "
+            f"{target._spec.shape}. Use tf.reduce_sum first, or the jacobian of a gradient."
         )
     return target
 
@@ -324,4 +326,4 @@ def _path(name: str, where: Any) -> tuple:
             f"derivatives: {name!r} has {len(name)} letters. Received: {len(sources)} tensors. "
             "Expected one tensor for each letter, or a single one for all."
         )
-    return tuple(_single(x, "derivatives") for x in sources)
+    return tuple(_single(x, "derivatives", "source") for x in sources)

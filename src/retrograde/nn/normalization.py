@@ -25,8 +25,10 @@ _FLOAT32 = np.dtype(np.float32)
 _HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
 
-def _reduce(primitive: Primitive, x: Tensor, axes: Any, keepdims: bool = True) -> Tensor:
-    return apply(primitive, (x,), {"axis": axes_of(axes, x, "moments"), "keepdims": bool(keepdims)})
+def _reduce(
+    primitive: Primitive, x: Tensor, axes: Any, op_name: str, keepdims: bool = True
+) -> Tensor:
+    return apply(primitive, (x,), {"axis": axes_of(axes, x, op_name), "keepdims": bool(keepdims)})
 
 
 def moments(
@@ -40,10 +42,10 @@ def moments(
     x = as_tensor(x)
     dtype = x._spec.dtype
     x = _to_full_precision(x)
-    mean = _reduce(reduction.mean, x, axes)
-    distance = apply(ar.squared_difference, (x, mean))
-    variance = _reduce(reduction.mean, distance, axes, keepdims)
-    mean = mean if keepdims else _squeeze(mean, axes)
+    mean = _reduce(reduction.mean, x, axes, "moments")
+    squared_deviation = apply(ar.squared_difference, (x, mean))
+    variance = _reduce(reduction.mean, squared_deviation, axes, "moments", keepdims)
+    mean = mean if keepdims else _squeeze(mean, axes, "moments")
     return to_dtype(mean, dtype), to_dtype(variance, dtype)
 
 
@@ -52,9 +54,9 @@ def _to_full_precision(x: Tensor) -> Tensor:
     return to_dtype(x, _FLOAT32) if x._spec.dtype in _HALF else x
 
 
-def _squeeze(x: Tensor, axes: Any) -> Tensor:
+def _squeeze(x: Tensor, axes: Any, op_name: str) -> Tensor:
     """Removes `axes`, each of size 1."""
-    removed = axes_of(axes, x, "moments")
+    removed = axes_of(axes, x, op_name)
     return reshape(x, shape=tuple(n for i, n in enumerate(x._spec.shape) if i not in removed))
 
 
@@ -69,21 +71,20 @@ def weighted_moments(
     >>> mean.numpy(), variance.numpy()
     (np.float32(2.0), np.float32(3.0))
     """
+    op_name = "weighted_moments"
     x, weights = as_tensor(x), as_tensor(frequency_weights)
     dtype = x._spec.dtype
     if dtype not in dtypes.NUMERIC:
-        raise invalid(
-            f"weighted_moments: expected a numeric dtype. Received: {dtypes.of(dtype).name}."
-        )
+        raise invalid(f"{op_name}: expected a numeric dtype. Received: {dtypes.of(dtype).name}.")
     x = _to_full_precision(x)
     weights = to_dtype(weights, x._spec.dtype)
     weights = weights + zeros_like(x)
-    total = _reduce(reduction.sum, weights, axes)
-    mean = ar.divide_no_nan(_reduce(reduction.sum, weights * x, axes), total)
-    distance = weights * apply(ar.squared_difference, (x, mean))
-    variance = ar.divide_no_nan(_reduce(reduction.sum, distance, axes), total)
+    total = _reduce(reduction.sum, weights, axes, op_name)
+    mean = ar.divide_no_nan(_reduce(reduction.sum, weights * x, axes, op_name), total)
+    squared_deviation = weights * apply(ar.squared_difference, (x, mean))
+    variance = ar.divide_no_nan(_reduce(reduction.sum, squared_deviation, axes, op_name), total)
     if not keepdims:
-        mean, variance = _squeeze(mean, axes), _squeeze(variance, axes)
+        mean, variance = _squeeze(mean, axes, op_name), _squeeze(variance, axes, op_name)
     return to_dtype(mean, dtype), to_dtype(variance, dtype)
 
 
@@ -92,15 +93,16 @@ def sufficient_statistics(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """Returns the count, the sum, the sum of squares and the shift for `normalize_moments`.
 
-    Both sums are of `x - shift` if a shift is given.
+    If a shift is given, both sums are taken over `x - shift`.
     """
+    op_name = "sufficient_statistics"
     x = as_tensor(x)
-    axes = axes_of(to_list("sufficient_statistics", axes), x, "sufficient_statistics")
+    axes = axes_of(to_list(op_name, axes), x, op_name)
     count = Tensor(x._spec.dtype.type(reduction.count(x._array, axes)))
     shifted, shift = (x, None) if shift is None else _shift(x, shift)
-    total = _reduce(reduction.sum, shifted, axes, keepdims)
+    total = _reduce(reduction.sum, shifted, axes, op_name, keepdims)
     squares = apply(ar.square, (shifted,))
-    return count, total, _reduce(reduction.sum, squares, axes, keepdims), shift
+    return count, total, _reduce(reduction.sum, squares, axes, op_name, keepdims), shift
 
 
 def _shift(x: Tensor, shift: Any) -> tuple[Tensor, Tensor]:
@@ -117,10 +119,10 @@ def normalize_moments(
     [np.float32(1.5), np.float32(2.25)]
     """
     counts, mean_ss, variance_ss = one_dtype((counts, mean_ss, variance_ss))
-    divisor = apply(ar.reciprocal, (counts,))
-    shifted_mean = mean_ss * divisor
+    inverse_count = apply(ar.reciprocal, (counts,))
+    shifted_mean = mean_ss * inverse_count
     mean = shifted_mean if shift is None else shifted_mean + shift
-    return mean, variance_ss * divisor - apply(ar.square, (shifted_mean,))
+    return mean, variance_ss * inverse_count - apply(ar.square, (shifted_mean,))
 
 
 def batch_normalization(
@@ -151,7 +153,7 @@ def batch_normalization(
 
 
 def _as_tensor_like(value: Any, dtype: np.dtype) -> Tensor:
-    """Converts `value` to a tensor; Python numbers and arrays take `dtype`."""
+    """Converts `value` to a tensor; Python numbers and arrays are converted to `dtype`."""
     return as_tensor(value, hint=dtype)
 
 
@@ -175,8 +177,8 @@ def bias_add(
     axis = 1 if channels_first else x.ndim - 1
     if b._spec.shape[0] != x._spec.shape[axis]:
         raise invalid(
-            f"bias_add: {b._spec.shape[0]} biases for the {x._spec.shape[axis]} channels along "
-            f"axis {axis} of shape {x._spec.shape}. Expected the same number."
+            f"bias_add: expected one bias per channel. Received: {b._spec.shape[0]} biases for "
+            f"{x._spec.shape[axis]} channels (axis {axis} of shape {x._spec.shape})."
         )
     if axis != x.ndim - 1:
         b = reshape(b, shape=(b._spec.shape[0], *(1,) * (x.ndim - 2)))
@@ -186,10 +188,10 @@ def bias_add(
 def _is_channels_first(data_format: str | None) -> bool:
     if data_format is None:
         return False
-    form = data_format if isinstance(data_format, str) else ""
-    if form.startswith("N") and form.endswith("C"):
+    layout = data_format if isinstance(data_format, str) else ""
+    if layout.startswith("N") and layout.endswith("C"):
         return False
-    if not form.startswith("NC"):
+    if not layout.startswith("NC"):
         raise ValueError(
             "bias_add: `data_format` must be of the form `N...C` or `NC...`. Received: "
             f"data_format={as_text(data_format)}."
@@ -207,7 +209,10 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
-    """Computes `batch_normalization` with offset `beta`, scaled by `gamma` on request."""
+    """Computes `batch_normalization` with offset `beta`.
+
+    The scale is `gamma`, or 1 if `scale_after_normalization` is false.
+    """
     scale = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
 
@@ -240,9 +245,9 @@ def local_response_normalization(
         )
     dtype, wide = x._spec.dtype, _to_full_precision(x)
     channels = np.arange(x._spec.shape[-1])
-    near = abs(channels[:, None] - channels) <= as_int(depth_radius, "depth_radius")
+    in_window = abs(channels[:, None] - channels) <= as_int(depth_radius, "depth_radius")
     squares = apply(ar.square, (wide,))
-    total = apply(matmul, (squares, Tensor(near.astype(wide._spec.dtype))))
+    total = apply(matmul, (squares, Tensor(in_window.astype(wide._spec.dtype))))
     return to_dtype(wide * (total * alpha + bias) ** -beta, dtype)
 
 

@@ -15,9 +15,10 @@ from retrograde.values.arguments import brief, shown
 
 
 class ExponentialMovingAverage:
-    """Maintains `average = decay * average + (1 - decay) * value` of variables.
+    """Maintains exponential moving averages of variables.
 
-    With `num_updates`, a number or a variable, the decay is `min(decay, (1 + n) / (10 + n))`.
+    Each update sets `average = decay * average + (1 - decay) * value`. If `num_updates`, a number
+    or a variable, is given, the decay is `min(decay, (1 + n) / (10 + n))`, where `n` is its value.
     `zero_debias` has no effect: averages start at the values of the variables.
 
     >>> v = tf.Variable(1.0)
@@ -81,7 +82,10 @@ class ExponentialMovingAverage:
         return f"{variable.name.removesuffix(':0')}/{self._name}"
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Variable]:
-        """Returns the given variables, or all with averages, by the names of their averages."""
+        """Returns a dict from average name to variable.
+
+        It contains the given variables, or all variables that have an average.
+        """
         variables = moving_avg_variables
         variables = [v for v, _ in self._averages.values()] if variables is None else variables
         return {self.average_name(variable): variable for variable in variables}
