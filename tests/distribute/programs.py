@@ -8,6 +8,7 @@ import signal
 import numpy as np
 
 import retrograde as tf
+from retrograde.ops.collectives import current_group
 
 
 def semantics():
@@ -131,10 +132,22 @@ def data(rows=48, features=6, dtype="float32"):
     return x, (np.sin(x).sum(1, keepdims=True) + 0.1).astype(dtype)
 
 
+def make_strategy(bytes_per_pack=0):
+    """Returns a strategy for the workers, or for the logical devices that DEVICES asks for."""
+    devices = int(os.environ.get("DEVICES", "0"))
+    if devices:
+        (cpu, *_) = tf.config.list_physical_devices("CPU")
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * devices
+        )
+        return tf.distribute.MirroredStrategy()
+    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=bytes_per_pack)
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
 def training(mode, dtype="float32", steps=50, batch=8, rows=44, bytes_per_pack=0):
     """Trains an MLP with momentum, and returns its weights, losses and number of collectives."""
-    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=bytes_per_pack)
-    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    strategy = make_strategy(bytes_per_pack)
     x, y = data(rows, dtype=dtype)
     random = np.random.default_rng(5)
     with strategy.scope():
@@ -161,9 +174,10 @@ def training(mode, dtype="float32", steps=50, batch=8, rows=44, bytes_per_pack=0
     dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch).repeat()
     batches = iter(strategy.experimental_distribute_dataset(dataset))
     losses = [float(distributed(*next(batches))) for _ in range(3)]
-    before = getattr(strategy._group, "collectives", 0)
+    group = current_group()
+    before = getattr(group, "collectives", 0)
     losses += [float(distributed(*next(batches))) for _ in range(steps - 3)]
-    count = getattr(strategy._group, "collectives", 0) - before
+    count = getattr(group, "collectives", 0) - before
     strategy.check_in_sync()
     return {
         "weights": [w.numpy() for w in weights],
@@ -219,8 +233,8 @@ def keras_model(layers, optimizer, strategy, **options):
 
 def keras_training(folder):
     """Trains with `fit` on arrays and datasets of uneven batches, evaluates and predicts."""
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    rank = strategy.cluster_resolver.task_id or 0
+    strategy = make_strategy()
+    rank = current_group().rank
     x, y = data(21)
     found = {}
     for name, run_eagerly in [("eager", True), ("traced", False)]:
@@ -266,3 +280,8 @@ def keras_dropout():
     mask = tf.function(lambda: layer(tf.ones([64]), training=True))
     drawn = [strategy.run(mask).numpy().tolist() for _ in range(2)]
     return {"masks": drawn, "initial": dense.kernel.numpy().tolist()}
+
+
+def one_replica(folder):
+    """Trains in all modes in one process with one replica."""
+    return all_trainings(), keras_training(folder)

@@ -49,9 +49,8 @@ def test_default_device_configurations_are_accepted():
         (lambda: tf.config.get_logical_device_configuration(GPU), ValueError, UNKNOWN),
         (
             lambda: tf.config.set_logical_device_configuration(CPU, []),
-            RuntimeError,
-            "set_logical_device_configuration: the CPU cannot be divided into 0 devices. Expected "
-            "one configuration.",
+            ValueError,
+            "set_logical_device_configuration: expected at least one configuration. Received: [].",
         ),
         (
             lambda: tf.config.set_logical_device_configuration(

@@ -124,8 +124,9 @@ def test_what_cannot_be_is_said():
     assert_raises(
         lambda: tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"]),
         ValueError,
-        "MirroredStrategy: there is one device. Received: devices=['/gpu:0', '/gpu:1']. Pass one "
-        "of them, or none.",
+        "MirroredStrategy: this process has the devices ['/device:CPU:0']. Received: "
+        "devices=['/gpu:0', '/gpu:1']. Divide the CPU with "
+        "tf.config.set_logical_device_configuration before JAX starts.",
     )
     with one.scope():
         assert_raises(
@@ -139,6 +140,12 @@ def test_what_cannot_be_is_said():
         ValueError,
         "TPUClusterResolver: JAX finds no TPU. Received: tpu='local'. Use the strategy that "
         "tf.distribute.get_strategy() returns, or tf.distribute.MirroredStrategy().",
+    )
+    assert_raises(
+        tf.distribute.TPUStrategy,
+        ValueError,
+        "TPUStrategy: JAX finds no TPU. Use tf.distribute.MirroredStrategy() for the GPUs or the "
+        "CPU of this machine.",
     )
     assert_raises(lambda: one.reduce("MAX", 1.0, None), ValueError, "'MAX' is not a valid ReduceOp")
     assert_raises(

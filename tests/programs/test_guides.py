@@ -74,7 +74,12 @@ def test_a_guide_has_cells_and_uses_only_supported_names(name):
 @pytest.mark.parametrize(
     ("name", "reason"),
     {
-        "tf.distribute.TPUStrategy": "A program runs on one machine and one device.",
+        "tf.distribute.ParameterServerStrategy": "Every worker has a copy of each variable, and "
+        "all workers train in step. Use tf.distribute.MultiWorkerMirroredStrategy.",
+        "tf.distribute.experimental.CentralStorageStrategy": "Every replica has a copy of each "
+        "variable. Use tf.distribute.MirroredStrategy.",
+        "tf.distribute.coordinator": "Every worker has a copy of each variable, and all workers "
+        "train in step. Use tf.distribute.MultiWorkerMirroredStrategy.",
         "tf.experimental.dtensor": "A program runs on one machine and one device.",
         "tf.autograph.to_code": "tf.function traces operations; it does not rewrite source code.",
         "tf.Graph": "Operations run eagerly; there are no graphs.",

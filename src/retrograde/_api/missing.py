@@ -37,7 +37,6 @@ REASONS = {
     "tf.distribute.DistributedIterator": _ONE_DEVICE,
     "tf.distribute.ParameterServerStrategy": _NO_PARAMETER_SERVERS,
     "tf.distribute.Server": _NO_PARAMETER_SERVERS,
-    "tf.distribute.TPUStrategy": _ONE_DEVICE,
     "tf.distribute.coordinator": _NO_PARAMETER_SERVERS,
     "tf.distribute.experimental.CentralStorageStrategy": "Every replica has a copy of each "
     "variable. Use tf.distribute.MirroredStrategy.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any, NamedTuple
 
 from retrograde.values.arguments import shown
@@ -59,7 +61,10 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     >>> tf.config.list_physical_devices("GPU")
     []
     """
-    return [PhysicalDevice(f"/physical_device:{name}", kind) for kind, name in _names(device_type)]
+    names = _names(device_type)
+    if _cpu_configurations:  # JAX lists the logical devices
+        names = [(kind, name) for kind, name in names if kind != "CPU" or name == "CPU:0"]
+    return [PhysicalDevice(f"/physical_device:{name}", kind) for kind, name in names]
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
@@ -83,24 +88,58 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         )
 
 
-def get_logical_device_configuration(device: Any) -> None:
-    """Returns `None`: devices are not divided."""
+# The configurations of the logical devices that the CPU is divided into
+_cpu_configurations: list[LogicalDeviceConfiguration] = []
+
+
+def get_logical_device_configuration(device: Any) -> list[LogicalDeviceConfiguration] | None:
+    """Returns the configurations of the logical devices of `device`; `None` if there is one."""
     check_known(device)
+    return list(_cpu_configurations) or None
 
 
 def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
-    """Checks the configuration of a device. The CPU accepts only one default configuration."""
+    """Divides the CPU into logical devices, each of which JAX treats as a device.
+
+    It has to be called before JAX starts.
+    """
     check_known(device)
-    if len(logical_devices) != 1:
-        raise RuntimeError(
-            f"set_logical_device_configuration: the CPU cannot be divided into "
-            f"{len(logical_devices)} devices. Expected one configuration."
-        )
-    if any(value is not None for value in logical_devices[0]):
+    if not logical_devices:
         raise ValueError(
-            "set_logical_device_configuration: memory limits and priorities are not "
-            f"supported on the CPU. Received: {shown(logical_devices[0])}."
+            "set_logical_device_configuration: expected at least one configuration. Received: []."
         )
+    for configuration in logical_devices:
+        if any(value is not None for value in configuration):
+            raise ValueError(
+                "set_logical_device_configuration: memory limits and priorities are not "
+                f"supported on the CPU. Received: {shown(configuration)}."
+            )
+    if len(logical_devices) > 1 or _cpu_configurations:
+        _set_cpu_count(len(logical_devices))
+        _cpu_configurations[:] = logical_devices
+
+
+def _set_cpu_count(count: int) -> None:
+    """Makes JAX create `count` CPU devices when it starts."""
+    jax = sys.modules.get("jax")
+    if jax is None:
+        os.environ["JAX_NUM_CPU_DEVICES"] = str(count)
+        return
+    try:
+        jax.config.update("jax_num_cpu_devices", count)
+    except RuntimeError:  # JAX has started, perhaps only to list devices
+        if len(jax_devices("CPU")) == count:
+            return
+        if jax.live_arrays():
+            raise RuntimeError(
+                "Virtual devices cannot be modified after being initialized: there are arrays on "
+                "JAX's devices. Call set_logical_device_configuration at the beginning of the "
+                "program."
+            ) from None
+        from jax.extend.backend import clear_backends
+
+        clear_backends()
+        jax.config.update("jax_num_cpu_devices", count)
 
 
 def check_known(device: Any) -> None:

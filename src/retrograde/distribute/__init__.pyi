@@ -8,6 +8,7 @@ from retrograde.distribute.input import InputOptions as InputOptions
 from retrograde.distribute.input import InputReplicationMode as InputReplicationMode
 from retrograde.distribute.input import RunOptions as RunOptions
 from retrograde.distribute.mirrored import MirroredStrategy as MirroredStrategy
+from retrograde.distribute.mirrored import TPUStrategy as TPUStrategy
 from retrograde.distribute.multi_worker import (
     MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
 )
@@ -26,3 +27,5 @@ from retrograde.distribute.strategy import has_strategy as has_strategy
 from retrograde.distribute.strategy import in_cross_replica_context as in_cross_replica_context
 from retrograde.distribute.tape import DistributedGradientTape as DistributedGradientTape
 from retrograde.distribute.values import DistributedValues as DistributedValues
+from retrograde.distribute.values import Mirrored as Mirrored
+from retrograde.distribute.values import PerReplica as PerReplica

@@ -10,6 +10,8 @@ import numpy as np
 from retrograde.core.apply import apply
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
+from retrograde.distribute import replica_threads
+from retrograde.distribute.context import context
 from retrograde.distribute.reduction import ReduceOp
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import collectives
@@ -25,7 +27,7 @@ def all_reduce(op: ReduceOp, value: Any, bytes_per_pack: int = 0) -> Any:
     Tensors are sent in buckets. `IndexedSlices` stay sparse: the rows of all replicas are
     concatenated.
     """
-    if collectives.current_group().size == 1 and not collectives.in_spmd_program():
+    if not _has_others():
         return value
     leaves = list(nest.leaves(value))
     found: list[Any] = list(leaves)
@@ -43,6 +45,9 @@ def all_reduce(op: ReduceOp, value: Any, bytes_per_pack: int = 0) -> Any:
 
 def reduced(op: ReduceOp, tensors: Sequence[Tensor], bytes_per_pack: int = 0) -> list[Tensor]:
     """Returns the sum or mean over all replicas of each tensor: one collective for each bucket."""
+    if context.local is not None:
+        sums = replica_threads.sum_over_replicas(tensors)
+        return sums if op is ReduceOp.SUM else [mean_of(y) for y in sums]
     found: list[Any] = [None] * len(tensors)
     for bucket in buckets(tensors, bytes_per_pack or BUCKET_BYTES):
         sums = apply(collectives.all_reduce, tuple([tensors[i] for i in bucket]))
@@ -76,7 +81,8 @@ def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[list[int]]:
 def mean_of(total: Tensor) -> Tensor:
     """Returns a sum over all replicas divided by their number."""
     dtype = total._spec.dtype
-    count = Tensor(np.array(collectives.num_replicas(), dtype)[()])
+    local = 1 if context.strategy is None else context.strategy.num_replicas_in_sync
+    count = Tensor(np.array(max(collectives.num_replicas(), local), dtype)[()])
     if dtype in dtypes.INEXACT:
         return apply(ar.divide, (total, count))
     return apply(ar.floor_divide, (total, count))
@@ -93,9 +99,32 @@ def _all_rows(op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
 def all_gather(value: Any, axis: int) -> Any:
     """Returns the tensors of all replicas, concatenated along `axis`."""
     x = as_tensor(value)
-    if collectives.current_group().size == 1 and not collectives.in_spmd_program():
+    if not _has_others():
         return x
+    if context.local is not None:
+        return replica_threads.gather_from_replicas(x, axis % max(x.ndim, 1))
     return apply(collectives.all_gather, (x,), {"axis": axis % max(x.ndim, 1)})
+
+
+def _has_others() -> bool:
+    """Whether there are other replicas to exchange values with."""
+    return (
+        context.local is not None
+        or collectives.current_group().size > 1
+        or collectives.in_spmd_program()
+    )
+
+
+def combined(op: ReduceOp, tensors: Sequence[Any]) -> Tensor:
+    """Returns the sum or mean of the values of the replicas of this process."""
+    first, *others = [as_tensor(x) for x in tensors]
+    for other in others:
+        first = first + other
+    if op is ReduceOp.SUM:
+        return first
+    count = Tensor(np.array(len(tensors), first._spec.dtype)[()])
+    is_inexact = first._spec.dtype in dtypes.INEXACT
+    return apply(ar.divide if is_inexact else ar.floor_divide, (first, count))
 
 
 def from_first(value: Any) -> Tensor:

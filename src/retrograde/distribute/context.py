@@ -14,6 +14,7 @@ class _Context(threading.local):
     strategy: Any = None
     in_replica: bool = True
     replica: int = 0
+    local: Any = None  # the thread of a replica, if a process has several
     fraction: float | None = None  # of the rows of a global batch, if Keras divides it
 
 

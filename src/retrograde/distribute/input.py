@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from retrograde.data import _nodes
 from retrograde.data._base import BaseDataset
 from retrograde.data.dataset import Dataset
 from retrograde.data.options import AutoShardPolicy
+from retrograde.distribute.values import of_replicas
 from retrograde.ops.collectives import current_group
 from retrograde.values import nest
 from retrograde.values.arguments import as_text, expect
@@ -97,9 +99,14 @@ def distributed_dataset(strategy: Any, dataset: Any) -> Any:
     """
     expect(dataset, BaseDataset, "experimental_distribute_dataset", "a tf.data.Dataset")
     workers = strategy._input_context.num_input_pipelines
-    if workers == 1:
-        return dataset
     rank = strategy._input_context.input_pipeline_id
+    if workers == 1:
+        replicas = strategy.num_replicas_in_sync
+        if replicas == 1:
+            return dataset
+        return _transformed(
+            dataset, lambda elements: (shares(element, replicas) for element in elements)
+        )
     policy = dataset.options().experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
     if policy in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
         by_files = sharded_by_files(dataset._node, workers, rank)
@@ -110,14 +117,26 @@ def distributed_dataset(strategy: Any, dataset: Any) -> Any:
                 "experimental_distribute_dataset: AutoShardPolicy.FILE needs a dataset that reads "
                 f"at least {workers} files, one for each worker. Use AutoShardPolicy.DATA."
             )
+    return _transformed(
+        dataset, lambda elements: (share(element, workers, rank) for element in elements)
+    )
+
+
+def _transformed(
+    dataset: Any, make: Callable[[Iterator], Iterator], preserves_count: bool = True
+) -> DistributedDataset:
     node = _nodes.Transform(
         dataset._node,
-        lambda elements, _run: (share(element, workers, rank) for element in elements),
+        lambda elements, _run: make(elements),
         "Distribute",
         spec=lambda: _with_unknown_rows(dataset.element_spec),
-        cardinality=_nodes.preserve_count,
+        cardinality=_nodes.preserve_count if preserves_count else _unknown_count,
     )
     return DistributedDataset(node, dataset._options)
+
+
+def _unknown_count(_count: int) -> int:
+    return _nodes.UNKNOWN_CARDINALITY
 
 
 def sharded_by_files(node: _nodes.Node, workers: int, rank: int) -> _nodes.Node | None:
@@ -136,6 +155,11 @@ def share(element: Any, workers: int, rank: int) -> Any:
     count = -(-rows // workers)
     kept = [_rows(x, rank * count, (rank + 1) * count) for x in leaves]
     return nest.pack(element, iter(kept), expand_composites=True)
+
+
+def shares(element: Any, replicas: int) -> Any:
+    """Returns the rows of each replica of this process in a global batch."""
+    return of_replicas([share(element, replicas, i) for i in range(replicas)])
 
 
 def _rows(x: Any, start: int, stop: int) -> Any:
@@ -159,15 +183,25 @@ def distributed_dataset_from_function(strategy: Any, dataset_fn: Callable) -> An
     """
     dataset = dataset_fn(strategy._input_context)
     workers = strategy._input_context.num_input_pipelines
-    if workers == 1 or not isinstance(dataset, BaseDataset):
+    if not isinstance(dataset, BaseDataset):
         return dataset
-    node = _nodes.Transform(
-        dataset._node,
-        lambda elements, _run: _until_all_have_finished(elements, dataset),
-        "Distribute",
-        spec=lambda: _with_unknown_rows(dataset.element_spec),
+    if workers == 1:
+        replicas = strategy.num_replicas_in_sync
+        if replicas == 1:
+            return dataset
+        return _transformed(
+            dataset, lambda elements: _one_for_each(elements, replicas, dataset), False
+        )
+    return _transformed(
+        dataset, lambda elements: _until_all_have_finished(elements, dataset), False
     )
-    return DistributedDataset(node, dataset._options)
+
+
+def _one_for_each(elements: Iterator, replicas: int, dataset: Any) -> Iterator:
+    """Yields an element for each replica; empty ones after the last."""
+    while group := list(itertools.islice(elements, replicas)):
+        missing = replicas - len(group)
+        yield of_replicas(group + [_without_rows(dataset.element_spec) for _ in range(missing)])
 
 
 def _until_all_have_finished(elements: Iterator, dataset: Any) -> Iterator:

@@ -2,20 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from retrograde.core.variable import VariableSynchronization
+from retrograde.distribute import collectives
+from retrograde.distribute.context import Entered, context
+from retrograde.distribute.input import InputContext, ValueContext
+from retrograde.distribute.local_variables import LocalMirroredVariable, LocalSyncOnReadVariable
+from retrograde.distribute.reduction import ReduceOp
+from retrograde.distribute.replica_threads import ReplicaThreads, meet
 from retrograde.distribute.strategy import Strategy
+from retrograde.distribute.values import (
+    DistributedValues,
+    PerReplica,
+    local_results,
+    of_replicas,
+    value_of_replica,
+)
+from retrograde.ops.conversion import as_tensor
+from retrograde.ops.shaping import concat
+from retrograde.values import nest
 from retrograde.values.arguments import shown
 
 
 class MirroredStrategy(Strategy):
-    """A strategy for the devices of one machine. At present it uses one device."""
+    """Trains a replica on each device of this process, and sums their gradients.
+
+    By default it uses all GPUs that JAX finds, or else all CPU devices: there is one, unless
+    `tf.config.set_logical_device_configuration` divides it. Eager and replayed steps run the
+    replicas one after the other.
+    """
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
         super().__init__()
-        if devices is not None and len(devices) > 1:
+        found = _local_devices()
+        if devices is None:
+            self._devices = found
+        else:
+            self._devices = tuple(map(_canonical, devices))
+            if len(self._devices) > 1 and not set(self._devices) <= set(found):
+                raise ValueError(
+                    f"MirroredStrategy: this process has the devices {list(found)}. Received: "
+                    f"devices={shown(list(devices))}. Divide the CPU with "
+                    "tf.config.set_logical_device_configuration before JAX starts."
+                )
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """The number of devices."""
+        return len(self._devices)
+
+    def run(
+        self, fn: Callable, args: Sequence = (), kwargs: Mapping | None = None, options: Any = None
+    ) -> Any:
+        """Calls `fn` in each replica with its own values, and returns the results of all."""
+        count = self.num_replicas_in_sync
+        if count == 1:
+            return super().run(fn, args, kwargs)
+        kwargs = dict(kwargs or {})
+
+        def function(replica: int) -> Callable[[], Any]:
+            given = value_of_replica((tuple(args), kwargs), replica)
+            return lambda: fn(*given[0], **given[1])
+
+        with self._entered(in_replica=False):
+            return of_replicas(ReplicaThreads(self, list(map(function, range(count)))).run())
+
+    def _merge_call(self, merge_fn: Callable, args: tuple, kwargs: dict) -> Any:
+        if self.num_replicas_in_sync == 1:
+            return super()._merge_call(merge_fn, args, kwargs)
+
+        def merge(values: list) -> list:
+            args, kwargs = of_replicas(values)
+            with Entered(self, in_replica=False):
+                result = merge_fn(self, *args, **kwargs)
+            return [value_of_replica(result, i) for i in range(len(values))]
+
+        return meet("merge_call", (args, kwargs), merge)
+
+    def _first(self, structure: Any) -> Any:
+        return value_of_replica(structure, 0)
+
+    def _reduced(self, op: ReduceOp, value: Any) -> Any:
+        if self.num_replicas_in_sync == 1:
+            return value
+        leaves = [self._reduced_leaf(op, leaf) for leaf in nest.leaves(value)]
+        return nest.pack(value, iter(leaves))
+
+    def _reduced_leaf(self, op: ReduceOp, value: Any) -> Any:
+        if not isinstance(value, DistributedValues):
+            if op is ReduceOp.SUM:
+                raise ValueError(
+                    f"A non-DistributedValues value {shown(value)} cannot be reduced with the "
+                    f"given reduce op {op}."
+                )
+            return value
+        return collectives.combined(op, value.values)
+
+    def _regrouped(self, parts: list) -> Any:
+        return parts[0] if len(parts) == 1 else PerReplica(parts)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Returns the values of all replicas, concatenated along `axis`."""
+        parts = [as_tensor(part) for part in local_results(value)]
+        return parts[0] if len(parts) == 1 else concat(*parts, axis=axis)
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
+        """Returns what `value_fn` returns for the contexts of all replicas."""
+        count = self.num_replicas_in_sync
+        return self._regrouped([value_fn(ValueContext(i, count)) for i in range(count)])
+
+    def _create_variable(self, create: Callable, **arguments: Any) -> Any:
+        """Creates a variable once, for all replicas."""
+        del create  # makes plain variables
+        if context.local is not None:  # in a replica
+            return meet("Variable", arguments, lambda values: self._created_once(values))
+        return self._new_variable(arguments)
+
+    def _created_once(self, values: list) -> list:
+        return [self._new_variable(values[0])] * len(values)
+
+    def _new_variable(self, arguments: dict) -> Any:
+        is_on_read = arguments.get("synchronization") is VariableSynchronization.ON_READ
+        kind = LocalSyncOnReadVariable if is_on_read else LocalMirroredVariable
+        variable = type.__call__(kind, **arguments)
+        variable._attach(self)
+        self._created.append(weakref.ref(variable))
+        return variable
+
+    @property
+    def _input_context(self) -> InputContext:
+        return InputContext(1, 0, self.num_replicas_in_sync)
+
+
+class TPUStrategy(MirroredStrategy):
+    """A replica on each TPU that JAX finds. It raises a `ValueError` if there are none."""
+
+    def __init__(
+        self,
+        tpu_cluster_resolver: Any = None,
+        experimental_device_assignment: Any = None,
+        experimental_spmd_xla_partitioning: bool = False,
+    ) -> None:
+        from retrograde.config.devices import list_logical_devices
+
+        devices = [device.name for device in list_logical_devices("TPU")]
+        if not devices:
             raise ValueError(
-                f"MirroredStrategy: there is one device. Received: devices={shown(list(devices))}. "
-                "Pass one of them, or none."
+                "TPUStrategy: JAX finds no TPU. Use tf.distribute.MirroredStrategy() for the GPUs "
+                "or the CPU of this machine."
             )
+        Strategy.__init__(self)
+        self._devices = tuple(devices)
+
+
+def _local_devices() -> tuple[str, ...]:
+    from retrograde.config.devices import list_logical_devices
+
+    devices = list_logical_devices("GPU") or list_logical_devices("CPU")
+    return tuple(device.name for device in devices)
+
+
+def _canonical(name: str) -> str:
+    """Returns a device's name as `list_logical_devices` writes it: "/device:CPU:0"."""
+    kind, _, place = name.rpartition("/")[2].removeprefix("device:").partition(":")
+    return f"/device:{kind.upper()}:{place or 0}"

@@ -114,6 +114,10 @@ class Strategy:
         with Entered(self, in_replica=False, replica=context.replica):
             return merge_fn(self, *args, **kwargs)
 
+    def _first(self, structure: Any) -> Any:
+        """Returns the values of the first replica, which are the same in all."""
+        return structure
+
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | None) -> Any:
         """Returns the sum or mean of `value` over all replicas, and along `axis` if there is one.
 

@@ -8,6 +8,7 @@ from typing import Any
 from retrograde.core.tensor import Tensor
 from retrograde.values import nest
 from retrograde.values.composites import CompositeTensor
+from retrograde.values.specs import TypeSpec, spec_of
 
 
 class DistributedValues(CompositeTensor):
@@ -34,10 +35,38 @@ class DistributedValues(CompositeTensor):
             made.append(nest.pack(value, iter(new), expand_composites=True))
         return type(self)(made)
 
+    @property
+    def _type_spec(self) -> PerReplicaSpec:
+        return PerReplicaSpec(*map(_spec, self._values))
+
     def __repr__(self) -> str:
         lines = [f"  {i}: {value!r}" for i, value in enumerate(self._values)]
         inner = ",\n".join(lines)
         return f"{type(self).__name__}:{{\n{inner}\n}}"
+
+
+class PerReplicaSpec(TypeSpec):
+    """Describes a value for each replica: their specs."""
+
+    __slots__ = ("_specs",)
+
+    def __init__(self, *value_specs: Any) -> None:
+        self._specs = value_specs
+
+    @property
+    def value_type(self) -> type:
+        """`PerReplica`."""
+        return PerReplica
+
+    def _serialize(self) -> tuple:
+        return self._specs
+
+    def __repr__(self) -> str:
+        return f"PerReplicaSpec({', '.join(map(repr, self._specs))})"
+
+
+def _spec(value: Any) -> Any:
+    return nest.pack(value, iter([spec_of(leaf) or leaf for leaf in nest.leaves(value)]))
 
 
 def _tensors(value: Any) -> list:

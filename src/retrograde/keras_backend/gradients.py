@@ -35,7 +35,7 @@ def _sum_over_replicas(apply):
             return apply(self, grads, trainable_variables)
         grads = all_reduce(ReduceOp.SUM, list(grads), strategy._bytes_per_pack(None))
         return strategy._merge_call(
-            lambda _, grads: apply(self, grads, trainable_variables), (grads,), {}
+            lambda s, grads: apply(self, s._first(grads), trainable_variables), (grads,), {}
         )
 
     return apply_in_replica

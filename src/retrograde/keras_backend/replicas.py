@@ -11,6 +11,8 @@ from keras.src.losses import loss as loss_module
 
 from retrograde.distribute.context import context
 from retrograde.distribute.input import share
+from retrograde.distribute.local_variables import variables_of_replicas
+from retrograde.distribute.values import of_replicas, value_of_replica
 from retrograde.keras_backend.batches import LocalBatch, to_tensors
 from retrograde.ops.collectives import current_group
 
@@ -47,69 +49,97 @@ def in_scope(method):
 
 
 def distributed_step(model, step, make, gathers):
-    """Returns a function of a global batch, which runs `step` on the share of this worker.
+    """Returns a function of a global batch, which runs `step` in the replicas of this process.
 
-    `make(step)` returns the step as a function that may be traced, for each share of the loss. If
-    it `gathers`, the rows of all workers are returned.
+    `make(step)` returns the step as a function that may be traced, for each division of the rows.
+    If it `gathers`, the rows of all replicas are returned.
     """
     steps = {}
 
     def run(batch):
         strategy = model._distribute_strategy
-        local, fraction = _local_batch(strategy, batch)
-        if fraction not in steps:
-            steps[fraction] = make(_with_fraction(step, fraction))
-        with _unchanged_state(model) if fraction == 0 else contextlib.nullcontext():
-            result = strategy.run(steps[fraction], (local,))
+        local, fractions = _local_batch(strategy, batch)
+        if fractions not in steps:
+            steps[fractions] = _function_of_replicas(strategy, step, make, fractions, gathers)
+        unchanged = [i for i, fraction in enumerate(fractions) if not fraction]
+        with _unchanged_state(model, unchanged) if unchanged else contextlib.nullcontext():
+            result = steps[fractions](local)
         if not gathers:
-            return result
-        rows = slice(0, None if fraction else 0)
-        return tree.map_structure(lambda x: strategy.gather(x[rows], axis=0), result)
+            return value_of_replica(result, 0)
+        return tree.map_structure(lambda x: strategy.gather(x, axis=0), result)
 
     return run
 
 
-def _local_batch(strategy, batch):
-    """Returns the share of this worker in a batch, and its fraction of the rows.
+def _function_of_replicas(strategy, step, make, fractions, gathers):
+    """Returns `step` as a function of the batches of all replicas of this process.
 
-    The loss of a replica counts by this fraction, so that the sum is the loss of the whole batch,
-    also if it is uneven. A worker without rows gets one row, and the fraction 0.
+    With one of them, the step itself is traced. With several, the trace holds all of them.
     """
-    if isinstance(batch, LocalBatch):
-        return batch.value, 1 / strategy.num_replicas_in_sync
-    batch = to_tensors(batch)
+
+    @functools.wraps(step)
+    def run(batch):
+        before = context.fraction
+        place = context.replica if len(fractions) > 1 else 0
+        context.fraction = fractions[place]
+        try:
+            result = step(batch)
+        finally:
+            context.fraction = before
+        if gathers and not fractions[place]:
+            return tree.map_structure(lambda x: x[:0], result)
+        return result
+
+    if len(fractions) == 1:
+        traced = make(run)
+        return lambda batch: strategy.run(traced, (batch,))
+
+    @functools.wraps(step)
+    def run_all(batch):
+        return strategy.run(run, (batch,))
+
+    return make(run_all)
+
+
+def _local_batch(strategy, batch):
+    """Returns the shares of the replicas of this process in a batch, and their fractions.
+
+    The loss of a replica counts by its fraction of the rows, so that the sum is the loss of the
+    whole batch, also if it is uneven. A replica without rows gets one row, and the fraction 0.
+    """
     pipelines = strategy._input_context
-    local = share(batch, pipelines.num_input_pipelines, pipelines.input_pipeline_id)
-    rows, all_rows = (_count_rows(value) for value in (local, batch))
-    if rows:
-        return local, rows / all_rows
-    return share(batch, all_rows, 0), 0.0  # the first row, which does not count
+    count, workers = strategy.num_replicas_in_sync, pipelines.num_input_pipelines
+    per_worker = count // workers
+    if isinstance(batch, LocalBatch):
+        return batch.value, (1 / count,) * per_worker
+    batch = to_tensors(batch)
+    first = pipelines.input_pipeline_id * per_worker
+    local = [share(batch, count, first + i) for i in range(per_worker)]
+    all_rows = _count_rows(batch)
+    rows = list(map(_count_rows, local))
+    local = [x if n else share(batch, all_rows, 0) for x, n in zip(local, rows, strict=True)]
+    return of_replicas(local), tuple([n / all_rows for n in rows])
 
 
 def _count_rows(batch):
     return next(leaf.shape[0] for leaf in tree.flatten(batch) if leaf is not None)
 
 
-def _with_fraction(step, fraction):
-    @functools.wraps(step)
-    def run(batch):
-        before, context.fraction = context.fraction, fraction
-        try:
-            return step(batch)
-        finally:
-            context.fraction = before
-
-    return run
-
-
 @contextlib.contextmanager
-def _unchanged_state(model):
+def _unchanged_state(model, replicas):
     """Restores metrics and other non-trainable variables after a step on a row that does not count.
 
-    A worker without rows makes such a step to take part in collectives.
+    A replica without rows makes such a step to take part in collectives. `replicas` are their
+    places in this process.
     """
     variables = [*model.metrics_variables, *model.non_trainable_variables]
-    kept = [(v._value, v._value._current()) for v in variables if "float" in v.dtype]
+    held = [
+        variable
+        for v in variables
+        if "float" in v.dtype
+        for variable in variables_of_replicas(v._value, replicas)
+    ]
+    kept = [(variable, variable._current()) for variable in held]
     try:
         yield
     finally:

@@ -191,6 +191,16 @@ def _next_in_replica(of: tuple[int, int | None]) -> Draw:
     return draw._replace(counter=(count, (stream + (replica << 40)) % _WORD))
 
 
+def shared_state() -> State:
+    """Returns the place of this thread in its stream, which `share_state` gives to another one."""
+    return _current()
+
+
+def share_state(state: State) -> None:
+    """Makes this thread draw from the same stream as another one, in turns."""
+    _thread.epoch, _thread.state = _global.epoch, state
+
+
 def replica() -> int:
     """Returns the number of the replica that this thread draws for."""
     return _thread.replica
