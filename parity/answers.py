@@ -15,62 +15,68 @@ from parity.calls import Call
 
 
 def find(tf: Any, name: str) -> Any:
-    """Returns the object with a TensorFlow name in the library, or `None`."""
+    """Returns the object that has the TensorFlow name `name` in the library `tf`, or `None`."""
     return functools.reduce(lambda at, part: getattr(at, part, None), name.split(".")[1:], tf)
 
 
 def answer(tf: Any, call: Call, seed: int) -> dict:
-    """Runs a call.
+    """Evaluates a call and returns its fields, extended by the results, as JSON values.
 
-    `value` has the parts of the result. `gradient` has the gradient with respect to each source,
-    for random cotangents. `second` has the gradients of the sum of their squares. `error` has the
-    stage, the class and the message of an exception.
+    `value` lists the leaves of the result. `gradient` lists the gradients with respect to the
+    sources, for random upstream gradients. `second` lists the gradients of the sum of the squares
+    of these gradients. If a stage raises an exception, `error` lists the stage, the class and the
+    message.
     """
-    found = call._asdict()
+    record = call._asdict()
     if find(tf, call.function) is None:
-        return found | {"missing": True}
+        return record | {"missing": True}
     if not call.expression:
-        return found
-    numbers = f"{call.function} {call.expression}"  # the same in all precisions
-    rng = np.random.default_rng([seed, zlib.crc32(numbers.encode())])
+        return record
+    # The seed excludes the precision, so that all precisions get the same values.
+    seed_key = f"{call.function} {call.expression}"
+    rng = np.random.default_rng([seed, zlib.crc32(seed_key.encode())])
     sources = Sources(tf, rng, call.precision)
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
         sources.tapes = (outer, inner)
-        with _recording_error(found, "value"):
+        with _recording_error(record, "value"):
             names = {"f": find(tf, call.function), "S": sources, "tf": tf, "np": np}
             parts = leaves(tf, eval(call.expression, names))
-            found["value"] = [plain(part) for part in parts]
-        if "error" in found or not sources.created:
-            return found | {"sources": [plain(x) for x in sources.created]}
-        with _recording_error(found, "gradient"):
+            record["value"] = [to_json(part) for part in parts]
+        if "error" in record or not sources.created:
+            return record | {"sources": [to_json(x) for x in sources.created]}
+        with _recording_error(record, "gradient"):
             gradients = _gradients(tf, inner, parts, sources.created, rng)
-            found["gradient"] = [plain(g) for g in gradients]
+            record["gradient"] = [to_json(g) for g in gradients]
             squares = [_sum_of_squares(tf, g) for g in gradients if g is not None]
-    found["sources"] = [plain(x) for x in sources.created]
-    if "error" not in found and squares:
-        with _recording_error(found, "second"):
+    record["sources"] = [to_json(x) for x in sources.created]
+    if "error" not in record and squares:
+        with _recording_error(record, "second"):
             second = outer.gradient(squares, sources.created)
-            found["second"] = [plain(_dense(tf, g)) for g in second]
-    return found
+            record["second"] = [to_json(_dense(tf, g)) for g in second]
+    return record
 
 
 @contextlib.contextmanager
-def _recording_error(found: dict, stage: str) -> Any:
-    """Records an exception and its stage."""
+def _recording_error(record: dict, stage: str) -> Any:
+    """Stores an exception and its stage in `record`."""
     try:
         yield
     except Exception as error:
-        found["error"] = [stage, type(error).__name__, str(error)[:300]]
+        record["error"] = [stage, type(error).__name__, str(error)[:300]]
 
 
 class Sources:
-    """Creates the sources of a call, which tapes watch, and keeps them.
+    """Creates the sources of a call. The tapes watch them, and `created` lists them.
 
-    `S(2, 3)` has that shape and values between `lo` and `hi`. Of `kind` "sq" it is a
-    well-conditioned square matrix with distinct eigenvalues; "spd" a positive definite matrix,
-    "cspd" the same with a complex dtype; "tri" a lower triangular matrix; "tridiag" the three
-    diagonals of a diagonally dominant matrix; "c" a complex tensor of two sources. The values are
-    the same in all precisions.
+    `S(2, 3)` returns a tensor of that shape with random values between `lo` and `hi`. The values
+    are the same in all precisions. `kind` selects another tensor:
+
+    - "sq": a well-conditioned square matrix with distinct eigenvalues,
+    - "spd": a symmetric positive definite matrix,
+    - "cspd": the same with a complex dtype,
+    - "tri": a lower triangular matrix,
+    - "tridiag": the three diagonals of a diagonally dominant matrix,
+    - "c": a complex tensor whose real and imaginary parts are sources.
     """
 
     def __init__(self, tf: Any, rng: np.random.Generator, precision: str) -> None:
@@ -96,20 +102,20 @@ class Sources:
         return source
 
 
-def _distinct(x: np.ndarray) -> np.ndarray:
+def _distinct_diagonal(x: np.ndarray) -> np.ndarray:
     return np.diag(np.arange(1.0, x.shape[-1] + 1))
 
 
 _KINDS: dict[str, Callable] = {
-    "sq": lambda x: x + _distinct(x),
-    "spd": lambda x: x @ x.swapaxes(-1, -2) + _distinct(x),
+    "sq": lambda x: x + _distinct_diagonal(x),
+    "spd": lambda x: x @ x.swapaxes(-1, -2) + _distinct_diagonal(x),
     "tridiag": lambda x: x + np.array([[0.0], [2.0], [0.0]]),
     "tri": lambda x: np.tril(x) + np.eye(x.shape[-1]),
 }
 
 
 def leaves(tf: Any, value: Any) -> list:
-    """Returns the tensors and plain values in a structure or a composite tensor."""
+    """Returns the tensors and Python values in a structure or a composite tensor."""
     if isinstance(value, dict):
         return [leaf for key in sorted(value) for leaf in leaves(tf, value[key])]
     if isinstance(value, list | tuple):
@@ -155,8 +161,8 @@ def _sum_of_squares(tf: Any, g: Any) -> Any:
     return tf.reduce_sum(tf.math.real(g * tf.math.conj(g)))
 
 
-def plain(x: Any) -> Any:
-    """Converts a tensor to JSON values, exactly; returns plain values unchanged."""
+def to_json(x: Any) -> Any:
+    """Converts a tensor to JSON values without loss; returns Python values unchanged."""
     if x is None or isinstance(x, bool | int | float | str | list):
         return x
     if not hasattr(x, "numpy"):
@@ -176,7 +182,7 @@ def plain(x: Any) -> Any:
     }
 
 
-def array_of(leaf: dict) -> np.ndarray:
-    """Returns the array that `plain` converted."""
+def from_json(leaf: dict) -> np.ndarray:
+    """Returns the array that `to_json` converted."""
     data = np.frombuffer(base64.b64decode(leaf["data"]), leaf["stored"])
     return data.reshape(leaf["shape"])

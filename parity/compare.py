@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parity.answers import array_of
+from parity.answers import from_json
 
 STAGES = ("value", "gradient", "second")
 
@@ -119,7 +119,7 @@ def _leaf(expected: Any, actual: Any, wide: Any, precision: str, random: bool) -
 
 
 def _numbers(expected: dict, actual: dict, wide: Any, precision: str) -> str:
-    a, b = array_of(expected), array_of(actual)
+    a, b = from_json(expected), from_json(actual)
     if a.dtype.kind not in "fc":
         wrong = a != b
     else:
@@ -142,7 +142,7 @@ def _bound(a: np.ndarray, b: np.ndarray, wide: Any, precision: str) -> float:
     scale = float(np.max(np.abs(a), initial=0, where=np.isfinite(a)))
     if precision == "float64" and not _is_single(a) and not _is_single(b):
         return DOUBLE * scale + AT_LEAST_DOUBLE
-    exact = array_of(wide) if isinstance(wide, dict) and wide["shape"] == list(a.shape) else a
+    exact = from_json(wide) if isinstance(wide, dict) and wide["shape"] == list(a.shape) else a
     lost = np.max(np.abs(a - exact), initial=0, where=np.isfinite(a) & np.isfinite(exact))
     share = HALF.get(precision) or (SINGLE_ALONE if _is_single(exact) else SINGLE)
     return share * scale + TIMES_LOST * float(lost) + AT_LEAST_SINGLE
@@ -156,5 +156,5 @@ def _is_single(x: np.ndarray) -> bool:
 
 def _short(leaf: Any) -> str:
     if isinstance(leaf, dict) and "data" in leaf:
-        return f"{leaf['dtype']} {array_of(leaf).reshape(-1)[:4].tolist()}"
+        return f"{leaf['dtype']} {from_json(leaf).reshape(-1)[:4].tolist()}"
     return "None" if leaf is None else str(leaf)[:120]

@@ -47,15 +47,17 @@ def check_gradients(
     >>> from retrograde.testing import check_gradients
     >>> check_gradients(lambda x, y: tf.sin(x) * y, [0.5, [1.0, 2.0]])
     """
-    unknown = [mode for mode in modes if mode not in _MODES]
-    if unknown or not modes:
-        raise ValueError(f"check_gradients: unknown modes {unknown}. Expected some of {_MODES}.")
-    tensors = [_checkable(arg, i) for i, arg in enumerate(args)]
+    if not modes or any(mode not in _MODES for mode in modes):
+        raise ValueError(
+            f"check_gradients: modes must be a non-empty subset of {_MODES}. Received: {modes!r}."
+        )
+    tensors = [_to_checkable_tensor(arg, i) for i, arg in enumerate(args)]
     names = [f"argument {i}" for i in range(len(tensors))]
-    _check(_flat(f), tensors, names, 1, order, modes, (rtol, atol), np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    _check(_with_flat_outputs(f), tensors, names, 1, order, modes, (rtol, atol), rng)
 
 
-def _checkable(arg: Any, position: int) -> Tensor:
+def _to_checkable_tensor(arg: Any, position: int) -> Tensor:
     held = tensor_or_variable(arg)
     array = as_array(arg) if held is None else held._read()._array
     if array.dtype == np.float32 and isinstance(arg, (float, list, tuple)):
@@ -68,14 +70,14 @@ def _checkable(arg: Any, position: int) -> Tensor:
     return Tensor(array)
 
 
-def _flat(f: Callable) -> Callable:
+def _with_flat_outputs(f: Callable) -> Callable:
     """Returns `f` with its differentiable outputs as a flat list."""
 
-    def flat(*xs: Tensor) -> list[Tensor]:
+    def with_flat_outputs(*xs: Tensor) -> list[Tensor]:
         leaves = [tensor_or_variable(y) for y in nest.flatten(f(*xs))]
         return [y._read() for y in leaves if y is not None and y._spec.dtype in dtypes.INEXACT]
 
-    return flat
+    return with_flat_outputs
 
 
 def _check(
@@ -93,7 +95,7 @@ def _check(
         direction = _random_like(rng, xs[position])
         expected = _finite_difference(f, xs, position, direction, weights)
         for mode in modes:
-            derivative = _reverse if mode == "reverse" else _forward
+            derivative = _reverse_derivative if mode == "reverse" else _forward_derivative
             actual = derivative(f, xs, position, direction, weights)
             if not np.isclose(actual or 0.0, expected, *tolerance):
                 raise AssertionError(_report(mode, depth, names[position], actual, expected))
@@ -112,7 +114,7 @@ def _random_like(rng: np.random.Generator, x: Tensor) -> Tensor:
     return Tensor(np.asarray(values).astype(x._spec.dtype))
 
 
-def _product(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> float:
+def _inner_product(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> float:
     """Returns the inner product over real and imaginary parts."""
     pairs = zip(xs, ys, strict=True)
     return float(sum(np.sum(np.real(np.conj(x._array) * y._array)) for x, y in pairs))
@@ -125,24 +127,24 @@ def _finite_difference(
 
     def at(step: float) -> float:
         moved = Tensor(np.asarray(xs[position]._array + step * direction._array))
-        return _product(weights, f(*xs[:position], moved, *xs[position + 1 :]))
+        return _inner_product(weights, f(*xs[:position], moved, *xs[position + 1 :]))
 
     return (at(_STEP) - at(-_STEP)) / (2 * _STEP)
 
 
-def _reverse(
+def _reverse_derivative(
     f: Callable, xs: list, position: int, direction: Tensor, weights: list
 ) -> float | None:
     gradient = _gradients(f, xs, [xs[position]], weights)[0]
-    return None if gradient is None else _product([gradient], [direction])
+    return None if gradient is None else _inner_product([gradient], [direction])
 
 
 def _gradients(f: Callable, xs: Sequence, sources: list, weights: Sequence) -> list:
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(sources)
         ys = f(*xs)
-    found = tape.gradient(ys, sources, list(weights))
-    return [indexed_slices.dense(g) if isinstance(g, IndexedSlices) else g for g in found]
+    gradients = tape.gradient(ys, sources, list(weights))
+    return [indexed_slices.dense(g) if isinstance(g, IndexedSlices) else g for g in gradients]
 
 
 def _gradient_of(f: Callable, count: int) -> Callable:
@@ -156,7 +158,7 @@ def _gradient_of(f: Callable, count: int) -> Callable:
     return gradient
 
 
-def _forward(
+def _forward_derivative(
     f: Callable, xs: list, position: int, direction: Tensor, weights: list
 ) -> float | None:
     tangents = _Tangents(xs[position], direction)
@@ -164,7 +166,7 @@ def _forward(
         ys = f(*xs)
     pairs = [(w, tangents.of(y)) for w, y in zip(weights, ys, strict=True)]
     pairs = [(w, t) for w, t in pairs if t is not None]
-    return _product(*zip(*pairs, strict=True)) if pairs else None
+    return _inner_product(*zip(*pairs, strict=True)) if pairs else None
 
 
 class _Tangents(Recorder):

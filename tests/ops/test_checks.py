@@ -137,5 +137,10 @@ def test_single_precision_arguments_raise():
 
 
 def test_unknown_modes_raise():
-    with pytest.raises(ValueError, match=r"unknown modes \['sideways'\]"):
-        check_gradients(tf.sin, [X], modes=["reverse", "sideways"])
+    for modes in (["reverse", "sideways"], []):
+        message = (
+            "check_gradients: modes must be a non-empty subset of ('reverse', 'forward'). "
+            f"Received: {modes}."
+        )
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            check_gradients(tf.sin, [X], modes=modes)

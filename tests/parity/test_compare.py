@@ -9,7 +9,7 @@ import pytest
 import retrograde as tf
 from parity import __main__ as command
 from parity import recorded, report
-from parity.answers import Sources, answer, array_of, leaves, plain
+from parity.answers import Sources, answer, from_json, leaves, to_json
 from parity.calls import Call, all_calls, namespaces
 from parity.compare import (
     BEYOND,
@@ -27,7 +27,7 @@ from parity.report import Report, entry_of
 
 
 def leaf(values, dtype="float64"):
-    return plain(tf.constant(values, dtype))
+    return to_json(tf.constant(values, dtype))
 
 
 def given(value=None, gradient=None, second=None, sources=(), **more):
@@ -159,7 +159,7 @@ def test_inf_and_nan_must_be_at_the_same_positions():
 
 def test_integers_and_strings_must_be_equal():
     assert kinds(given([leaf([1], "int32")]), given([leaf([2], "int32")]))[0] == DIFFERENT
-    strings = [given([plain(tf.constant(["a", b]))]) for b in "bc"]
+    strings = [given([to_json(tf.constant(["a", b]))]) for b in "bc"]
     assert kinds(strings[0], strings[1])[0] == DIFFERENT
     assert kinds(strings[0], strings[0])[0] == SAME
 
@@ -182,7 +182,7 @@ def test_an_answer_has_the_gradients_for_random_cotangents():
     found = answer(tf, Call("tf.square", "f(S(3))", "float64"), seed=5)
 
     (x,), (y,), (g,), (h,) = (
-        map(array_of, found[key]) for key in ("sources", "value", "gradient", "second")
+        map(from_json, found[key]) for key in ("sources", "value", "gradient", "second")
     )
     weights = g / (2 * x)
     assert np.ptp(weights) > 0.01
@@ -192,11 +192,11 @@ def test_an_answer_has_the_gradients_for_random_cotangents():
 
 def test_other_seeds_give_other_sources_and_both_precisions_the_same():
     calls = [Call("tf.sin", "f(S(3))", precision) for precision in ("float32", "float64")]
-    narrow, wide = (array_of(answer(tf, call, 1)["sources"][0]) for call in calls)
+    narrow, wide = (from_json(answer(tf, call, 1)["sources"][0]) for call in calls)
 
     assert narrow.dtype == np.float32
     assert (narrow == wide).all()
-    assert (wide != array_of(answer(tf, calls[1], 2)["sources"][0])).all()
+    assert (wide != from_json(answer(tf, calls[1], 2)["sources"][0])).all()
 
 
 @pytest.mark.parametrize(
@@ -243,10 +243,10 @@ def test_results_are_flattened():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64", "int8", "bool"])
 def test_arrays_are_stored_exactly(dtype):
     x = tf.cast([[0.0, 1.0, 3.0]], dtype)
-    found = json.loads(json.dumps(plain(x)))
+    found = json.loads(json.dumps(to_json(x)))
 
     assert found["dtype"] == dtype
-    assert array_of(found).tolist() == x.numpy().astype(array_of(found).dtype).tolist()
+    assert from_json(found).tolist() == x.numpy().astype(from_json(found).dtype).tolist()
 
 
 # The report

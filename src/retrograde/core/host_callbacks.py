@@ -13,9 +13,9 @@ NUMPY_CALL = "numpy call"  # the `how` of an escape to a call that a replay repe
 
 
 class CallbackDescription(NamedTuple):
-    """Plain data from which `HOST_BUILDERS` of `ops/host_functions.py` builds a `HostCallback`.
+    """Serializable data from which a `HostCallback` is built.
 
-    The callback is `HOST_BUILDERS[builder](function, values)`.
+    The callback is `CALLBACK_BUILDERS[builder](function, values)`, see `ops/host_functions.py`.
     """
 
     builder: str

@@ -16,13 +16,13 @@ from retrograde.core.recorders import Recorder, clock, thread
 from retrograde.core.rules import ALIGNED, CONNECTED, UNCONNECTED, Outputs, Spec
 from retrograde.core.tape_arguments import (
     UnconnectedGradients,
+    already_used_message,
     as_unconnected_gradients,
-    flat,
+    flatten_arguments,
     output_gradients_per_target,
-    result,
     seed,
-    used_message,
     warn_non_float,
+    wrap_gradient,
 )
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
@@ -172,7 +172,7 @@ class GradientTape(_TapeBase):
         np.float32(27.0)
         """
         notes, now, place = self._note(), next(clock), caller_location()
-        for x in flat(tensor, "watch")[0]:
+        for x in flatten_arguments(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
                 warn_non_float("tensor", x.dtype)
                 continue
@@ -325,8 +325,8 @@ class GradientTape(_TapeBase):
         if self._entries is None:
             self._check_not_used()
         unconnected = as_unconnected_gradients(unconnected_gradients)
-        targets, _ = flat(target, "target")
-        held, pack = flat(sources, "source")
+        targets, _ = flatten_arguments(target, "target")
+        held, pack = flatten_arguments(sources, "source")
         weights = output_gradients_per_target(output_gradients, target, len(targets))
         recorders = thread.recorders
         if waiting and output_gradients is None:  # the targets may be evaluated lazily
@@ -349,7 +349,7 @@ class GradientTape(_TapeBase):
             g = cotangents.get(x._id)
             if g is None:
                 complete = False
-            results.append(g if g is None else result(g))
+            results.append(g if g is None else wrap_gradient(g))
         if not complete:
             results = self._filled(cotangents, targets, weights, held, unconnected)
         return pack(results)
@@ -385,13 +385,13 @@ class GradientTape(_TapeBase):
         missing = [x for x in sources if cotangents.get(x._id) is None]
         if missing:
             unconnected = self._miss(targets, missing, unconnected)
-        return [result(cotangents.get(x._id), x, unconnected) for x in sources]
+        return [wrap_gradient(cotangents.get(x._id), x, unconnected) for x in sources]
 
     # Use of the recording
 
     def _check_not_used(self) -> None:
         if self._entries is None:
-            raise RuntimeError(used_message(*self._used_at))
+            raise RuntimeError(already_used_message(*self._used_at))
 
     def _is_observed(self) -> bool:
         """Returns whether a recorder observes a backward pass over this tape."""

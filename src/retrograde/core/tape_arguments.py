@@ -35,7 +35,7 @@ _first = operator.itemgetter(0)
 _new = object.__new__
 
 
-def flat(structure: Any, role: str) -> tuple[list, Any]:
+def flatten_arguments(structure: Any, role: str) -> tuple[list, Any]:
     """Returns the tensors and variables in `structure`, and a function that packs results."""
     if isinstance(structure, Holder):
         return [structure], _first
@@ -45,11 +45,11 @@ def flat(structure: Any, role: str) -> tuple[list, Any]:
         if not isinstance(leaf, Holder):
             if isinstance(leaf, CompositeTensor):
                 composites[i] = leaf
-            leaves[i] = _tensor_or_variable(leaf, role)
-    return leaves, _packing(pack, composites) if composites else pack
+            leaves[i] = _check_leaf(leaf, role)
+    return leaves, _pack_with_composites(pack, composites) if composites else pack
 
 
-def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
+def _pack_with_composites(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
     """Returns `pack`, extended to convert the gradients of `composites` to composite tensors."""
 
     def pack_composites(values: list) -> Any:
@@ -61,7 +61,7 @@ def _packing(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
     return pack_composites
 
 
-def _tensor_or_variable(leaf: Any, role: str) -> Any:
+def _check_leaf(leaf: Any, role: str) -> Any:
     held = source_of(leaf)
     if held is not None:
         return held
@@ -87,8 +87,8 @@ def _followed(composite: CompositeTensor, role: str) -> Tensor:
     return composite._followed
 
 
-def used_message(filename: str, line: int) -> str:
-    """Returns the error message of a tape that has been used."""
+def already_used_message(filename: str, line: int) -> str:
+    """Returns the error message of a non-persistent tape that is used a second time."""
     code = linecache.getline(filename, line).strip()
     return (
         "A non-persistent GradientTape can only be used to compute one set of gradients (or "
@@ -152,14 +152,14 @@ def seed(target: Any, weight: Any, on_tensors: bool) -> Any:
     return g if on_tensors else g._array
 
 
-def result(
+def wrap_gradient(
     g: Any,
     source: Any = None,
     unconnected: UnconnectedGradients = UnconnectedGradients.NONE,
-    before: tuple[int, ...] = (),
+    leading_shape: tuple[int, ...] = (),
     shape: tuple[int, ...] | None = None,
 ) -> Any:
-    """Returns the result for a cotangent, or for a Jacobian with the leading axes `before`."""
+    """Wraps a cotangent, or a Jacobian with leading axes `leading_shape`, in a tensor."""
     if isinstance(g, (np.ndarray, np.generic)):
         tensor = _new(Tensor)  # inlined `wrap`
         tensor._array = g
@@ -169,16 +169,16 @@ def result(
         if unconnected is UnconnectedGradients.NONE:
             return None
         shape = source._spec.shape if shape is None else shape
-        return Tensor(np.zeros((*before, *shape), source._spec.dtype))
+        return Tensor(np.zeros((*leading_shape, *shape), source._spec.dtype))
     if isinstance(g, Tensor):
         return g
     return indexed_slices.with_tensors(g) if isinstance(g, IndexedSlices) else wrap(g)
 
 
-def warn_non_float(what: str, dtype: DType) -> None:
+def warn_non_float(kind: str, dtype: DType) -> None:
     """Warns that a watched tensor or variable is not floating point."""
     import logging  # takes longer to import than this module
 
     logging.getLogger("retrograde").warning(
-        "The dtype of the watched %s must be floating (e.g. tf.float32), got %r", what, dtype
+        "The dtype of the watched %s must be floating (e.g. tf.float32), got %r", kind, dtype
     )

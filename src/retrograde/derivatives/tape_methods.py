@@ -14,10 +14,10 @@ from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import (
     UnconnectedGradients,
     as_unconnected_gradients,
-    flat,
+    flatten_arguments,
     output_gradients_per_target,
-    result,
     seed,
+    wrap_gradient,
 )
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives import jacobian as jacobians
@@ -57,7 +57,7 @@ def jacobian(
     unconnected = as_unconnected_gradients(unconnected_gradients)
     slices = target if isinstance(target, IndexedSlices) else None
     target = _single(target if slices is None else slices.values, "jacobian", "target")
-    flat_sources, pack = flat(sources, "source")
+    flat_sources, pack = flatten_arguments(sources, "source")
     row_by_row = not experimental_use_pfor
     recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
     if target._spec.dtype not in dtypes.INEXACT:
@@ -70,7 +70,9 @@ def jacobian(
     if missing:
         unconnected = self._miss([target], missing, unconnected)
     shape = target._spec.shape
-    found = [result(g, x, unconnected, shape) for g, x in zip(found, flat_sources, strict=True)]
+    found = [
+        wrap_gradient(g, x, unconnected, shape) for g, x in zip(found, flat_sources, strict=True)
+    ]
     if slices is not None:
         found = [g if g is None else indexed_slices.scatter_rows(g, slices) for g in found]
     return pack(found)
@@ -121,7 +123,7 @@ def batch_jacobian(
         limit = 1 if row_by_row else memory_limit
         found = jacobians.batch_jacobian(recorded, target, source, limit, _unwatched_tape())
     zero = UnconnectedGradients.ZERO
-    return result(found, source, zero, shapes[0], shapes[1][1:])
+    return wrap_gradient(found, source, zero, shapes[0], shapes[1][1:])
 
 
 def hessian(
@@ -140,7 +142,7 @@ def hessian(
            [24., 12.]], dtype=float32)
     """
     target = _scalar(_single(target, "hessian", "target"), "hessian")
-    flat_sources, pack = flat(sources, "source")
+    flat_sources, pack = flatten_arguments(sources, "source")
     tape = self._continued(sys._getframe(1))
     rows = []
     for x, g in zip(
@@ -148,7 +150,7 @@ def hessian(
     ):
         if g is None:
             shape = x._spec.shape
-            row = [result(None, y, UnconnectedGradients.ZERO, shape) for y in flat_sources]
+            row = [wrap_gradient(None, y, UnconnectedGradients.ZERO, shape) for y in flat_sources]
         else:
             row = tape.jacobian(
                 g, flat_sources, UnconnectedGradients.ZERO, memory_limit=memory_limit
@@ -169,7 +171,7 @@ def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
     array([16., 24.], dtype=float32)
     """
     target = _scalar(_single(target, "hvp", "target"), "hvp")
-    flat_sources, pack = flat(sources, "source")
+    flat_sources, pack = flatten_arguments(sources, "source")
     weights = output_gradients_per_target(vectors, sources, len(flat_sources))
     tape = self._continued(sys._getframe(1))
     first = jacobians.recorded_gradients(tape, target, flat_sources)
@@ -198,8 +200,8 @@ def jvp(
     array([ 2., 40.], dtype=float32)
     """
     unconnected = as_unconnected_gradients(unconnected_gradients)
-    targets, pack = flat(target, "target")
-    flat_sources, _ = flat(sources, "source")
+    targets, pack = flatten_arguments(target, "target")
+    flat_sources, _ = flatten_arguments(sources, "source")
     weights = output_gradients_per_target(tangents, sources, len(flat_sources))
     recorded = self._snapshot(sys._getframe(1), "jvp")
     differentiable = [y for y in targets if y._spec.dtype in dtypes.INEXACT]
@@ -213,7 +215,7 @@ def jvp(
     pairs = [(g, w) for g, w in pairs if g is not None]
     pushed = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
     found = [next(pushed) if y._spec.dtype in dtypes.INEXACT else None for y in targets]
-    return pack([result(t, y, unconnected) for t, y in zip(found, targets, strict=True)])
+    return pack([wrap_gradient(t, y, unconnected) for t, y in zip(found, targets, strict=True)])
 
 
 def laplacian(
@@ -241,7 +243,7 @@ def laplacian(
         )
     tape = self._continued(sys._getframe(1))
     found = jacobians.laplacian(tape, target, source, memory_limit)
-    return result(found, target, UnconnectedGradients.ZERO)
+    return wrap_gradient(found, target, UnconnectedGradients.ZERO)
 
 
 def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -266,13 +268,13 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
     found = taylor.partials(tape, target, paths, _unwatched_tape)
     zero = UnconnectedGradients.ZERO
     pairs = zip(orders, found, paths, strict=True)
-    return {name: result(d, path[-1], zero) for name, d, path in pairs}
+    return {name: wrap_gradient(d, path[-1], zero) for name, d, path in pairs}
 
 
 def per_example_gradient(self, target: Any, sources: Any, weights: Any, mode: bool | str) -> Any:
     """Computes per-example gradients, or with `mode` "norm" their norms."""
     target = _single(target, "gradient", "target")
-    flat_sources, pack = flat(sources, "source")
+    flat_sources, pack = flatten_arguments(sources, "source")
     shape = target._spec.shape
     if not shape or target._spec.size != shape[0] or target._spec.dtype not in dtypes.INEXACT:
         raise ValueError(
@@ -287,9 +289,11 @@ def per_example_gradient(self, target: Any, sources: Any, weights: Any, mode: bo
     recorded = self._snapshot(sys._getframe(2), "gradient")
     found = gradients_by_row(recorded, target, flat_sources, MEMORY_LIMIT)
     if mode == "norm":
-        return result(norms(found), target, UnconnectedGradients.ZERO)
+        return wrap_gradient(norms(found), target, UnconnectedGradients.ZERO)
     zero = UnconnectedGradients.ZERO
-    return pack([result(g, x, zero, shape[:1]) for g, x in zip(found, flat_sources, strict=True)])
+    return pack(
+        [wrap_gradient(g, x, zero, shape[:1]) for g, x in zip(found, flat_sources, strict=True)]
+    )
 
 
 def _unwatched_tape() -> GradientTape:

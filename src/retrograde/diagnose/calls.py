@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from retrograde.core.program import depending_on, needed
 from retrograde.core.recorders import thread
 from retrograde.core.rules import Outputs, Spec
-from retrograde.core.tape_arguments import flat
+from retrograde.core.tape_arguments import flatten_arguments
 from retrograde.core.tensor import Tensor
 from retrograde.derivatives.checkpointing import is_freed
 from retrograde.diagnose.backward_steps import outputs_of
@@ -173,8 +173,10 @@ def calls_between(
 ) -> tuple[list[RecordedCall], list]:
     """Returns the calls between `sources` (default: all watched) and `target`, and the targets."""
     calls = calls_of(entries_of(tape, what))
-    targets, _ = flat(target, "target")
-    source_ids = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
+    targets, _ = flatten_arguments(target, "target")
+    source_ids = (
+        tape._roots if sources is None else {x._id for x in flatten_arguments(sources, "source")[0]}
+    )
     depending = depending_on(calls, source_ids)
     leading = needed(calls, [x._id for x in targets])
     return [call for call in leading if not depending.isdisjoint(call.inputs)], targets

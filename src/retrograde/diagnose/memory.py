@@ -11,7 +11,7 @@ import numpy as np
 
 from retrograde.core.backward import Cotangents, depending_on
 from retrograde.core.recorders import isolate
-from retrograde.core.tape_arguments import flat, seed
+from retrograde.core.tape_arguments import flatten_arguments, seed
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.array_owners import exclusively_owned
 from retrograde.diagnose.backward_steps import step_by_step, to_numpy
@@ -45,9 +45,9 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
     keeps = tape._persistent or tape._places is not None
     peak = None
     if target is not None:
-        leaves, _ = flat(sources, "source") if sources is not None else ([], None)
+        leaves, _ = flatten_arguments(sources, "source") if sources is not None else ([], None)
         source_ids = {x._id for x in leaves} or tape._roots
-        peak = _peak(entries, arrays, flat(target, "target")[0], source_ids, keeps)
+        peak = _peak(entries, arrays, flatten_arguments(target, "target")[0], source_ids, keeps)
     places = tape._places or getattr(tape._entries, "places", {})
     report = _report(calls, arrays, places, peak, keeps)
     ledger = tape._ledger

@@ -12,7 +12,7 @@ import numpy as np
 
 from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.recorders import isolate, thread
-from retrograde.core.tape_arguments import flat, seed
+from retrograde.core.tape_arguments import flatten_arguments, seed
 from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
 from retrograde.diagnose.rendering import Report, format_source_line, format_table
 from retrograde.values import dtypes
@@ -39,7 +39,9 @@ def profile(tape: Any, target: Any, sources: Any = None, repeats: int = 3) -> Pr
     """
     calls, targets = calls_between(tape, "profile", target, sources)
     values = values_of(tape, calls, targets)
-    source_ids = tape._roots if sources is None else {x._id for x in flat(sources, "source")[0]}
+    source_ids = (
+        tape._roots if sources is None else {x._id for x in flatten_arguments(sources, "source")[0]}
+    )
     places = tape._places or {}
     with isolate():
         forward = [_forward_time(call, values, repeats) for call in calls]

@@ -1,4 +1,4 @@
-"""Operations that compute in Python or NumPy. In a traced `function` they are host callbacks."""
+"""Operations that compute in Python or NumPy. In a traced `tf.function` they are host callbacks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from retrograde.values import dtypes, nest
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import exhausted, is_out_of_memory
 
-HOST_BUILDERS: dict[str, Callable[[Callable, Any], HostCallback]] = {}
+# The keys are the values of `CallbackDescription.builder`.
+CALLBACK_BUILDERS: dict[str, Callable[[Callable, Any], HostCallback]] = {}
 REGISTERED_FUNCTIONS: dict[str, Callable] = {}  # that saved descriptions may name
 
 
 def register_function(function: Callable) -> Callable:
-    """Registers `function`, which is defined in this library, so that saved recipes can name it."""
+    """Registers a function of this library, so that saved descriptions can name it."""
     REGISTERED_FUNCTIONS[registered_name(function)] = function
     return function
 
@@ -31,10 +32,10 @@ def registered_name(function: Callable) -> str:
 
 
 class CallbackResult(NamedTuple):
-    """The result of Python code: a list of arrays or `None`.
+    """The result of Python code: a list whose items are arrays or `None`.
 
-    `structure` describes what the arrays are; a trace is reused only if it is the same. `value` is
-    passed along with them.
+    `structure` is compared between calls: if it changes, the function is retraced. `value` is an
+    opaque payload returned alongside the arrays.
     """
 
     arrays: list
@@ -52,7 +53,7 @@ def object_array(value: Any) -> np.ndarray:
 def call_on_each_replay(
     name: str, f: Callable, inputs: tuple[Tensor, ...] = ()
 ) -> tuple[list, Tensor]:
-    """Calls `f(*arrays)` now, and again in each replay of the `function` that is being traced.
+    """Calls `f(*arrays)` now, and again in each replay of the `tf.function` being traced.
 
     Returns the arrays of its `CallbackResult` as tensors, and a tensor that holds the result
     itself. A replay in which shapes, dtypes or structure differ retraces the function.
@@ -66,20 +67,23 @@ def call_on_each_replay(
     description, box = call_host(HostCallback(name, call, pure=False, outputs=True), inputs)
     np.asarray(description)  # the recorder observes this and adds a guard
     arrays = box._array.item().arrays
-    parts = iter(call_host(HostCallback("parts", _parts, pure=True, outputs=True), (box,)))
+    parts = iter(
+        call_host(HostCallback("unpack_arrays", _unpack_arrays, pure=True, outputs=True), (box,))
+    )
     return [None if x is None else next(parts) for x in arrays], box
 
 
-def _parts(box: np.ndarray) -> tuple:
+def _unpack_arrays(box: np.ndarray) -> tuple:
     return tuple([x for x in box.item().arrays if x is not None])
 
 
 def host_function(function: Callable | None = None, *, dynamic_shapes: bool = False) -> Callable:
     """Decorates a function that computes with the values of tensors, in Python or NumPy.
 
-    In a traced `function` it is one host callback, which each replay calls again. The specs of the
-    arguments must determine the specs of the results. If result shapes depend on values, pass
-    `dynamic_shapes`: a replay with other shapes retraces the function. No gradient flows.
+    In a traced `tf.function` it is one host callback, which each replay calls again. The specs of
+    the arguments must determine the specs of the results. If result shapes depend on values, pass
+    `dynamic_shapes`: a replay with other shapes retraces the function. Gradients do not flow
+    through it.
     """
     if function is None:
         return functools.partial(host_function, dynamic_shapes=dynamic_shapes)
@@ -100,15 +104,15 @@ def host_function(function: Callable | None = None, *, dynamic_shapes: bool = Fa
 
 
 def _call_recorded(function: Callable, arguments: tuple[tuple, dict], dynamic_shapes: bool) -> Any:
-    holders = [_held(leaf) for leaf in nest.leaves(arguments, expand_composites=True)]
+    holders = [_as_holder(leaf) for leaf in nest.leaves(arguments, expand_composites=True)]
     tensors = tuple([holder._read() for holder in holders if holder is not None])
     for x in tensors:
         escape(x, NUMPY_CALL)
-    # Replays pass other tensors, so these are not kept.
-    leaves = (None if _held(leaf) is not None else leaf for leaf in nest.leaves(arguments))
+    # Replays pass new tensors, so the traced ones are replaced by `None` in the stored arguments.
+    leaves = (None if _as_holder(leaf) is not None else leaf for leaf in nest.leaves(arguments))
     call = _Call(function, nest.pack(arguments, leaves), [holder is not None for holder in holders])
     y = call([x._array for x in tensors])
-    host = _host(call, dynamic_shapes)
+    host = _make_callback(call, dynamic_shapes)
     outputs = thread.recorders.tracer.record_host(host, tensors, _arrays_in(y, dynamic_shapes))
     if dynamic_shapes:
         shapes, *outputs = outputs
@@ -116,7 +120,7 @@ def _call_recorded(function: Callable, arguments: tuple[tuple, dict], dynamic_sh
     return nest.pack(y, iter(outputs), expand_composites=True)
 
 
-def _held(leaf: Any) -> Any:
+def _as_holder(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         return Tensor(leaf) if _is_tensor_value(leaf) else None
     return tensor_or_variable(leaf)
@@ -130,7 +134,7 @@ def _is_tensor_value(array: np.ndarray) -> bool:
 
 
 class _Call:
-    """A call of `function` with `arguments`, a pair of args and kwargs.
+    """A call to `function` with `arguments`, a pair of args and kwargs.
 
     `is_tensor` says which leaves of the arguments are tensors.
     """
@@ -145,11 +149,11 @@ class _Call:
         """Returns the result for the values in `arrays`."""
         tensors = [Tensor(np.asarray(array)) for array in arrays]
         if not thread.recorders:
-            return self._called(tensors)
+            return self._invoke(tensors)
         with isolate():
-            return self._called(tensors)
+            return self._invoke(tensors)
 
-    def _called(self, tensors: list[Tensor]) -> Any:
+    def _invoke(self, tensors: list[Tensor]) -> Any:
         args, kwargs = self.arguments
         if self._direct is not None:
             args = list(args)
@@ -166,17 +170,17 @@ class _Call:
 
 
 def _direct_arguments(args: tuple, is_tensor: list) -> list[int] | None:
-    """Returns the positions of tensors in `args`, or `None` if tensors are nested or keywords."""
-    found, flags = [], iter(is_tensor)
+    """Returns the positions of tensors in `args`, or `None` if some are nested or in kwargs."""
+    positions, flags = [], iter(is_tensor)
     for i, value in enumerate(args):
         inner = [next(flags) for _ in nest.leaves(value, expand_composites=True)]
-        if any(inner) and value is not None:
+        if any(inner) and value is not None:  # direct tensors were replaced by `None`
             return None
-        found += [i] if any(inner) else []
-    return None if any(flags) else found
+        positions += [i] if any(inner) else []
+    return None if any(flags) else positions
 
 
-def _host(call: _Call, dynamic_shapes: bool) -> HostCallback:
+def _make_callback(call: _Call, dynamic_shapes: bool) -> HostCallback:
     def run(*arrays: Any) -> tuple:
         return _arrays_in(call(arrays), dynamic_shapes)
 
@@ -189,16 +193,17 @@ def _host(call: _Call, dynamic_shapes: bool) -> HostCallback:
 
 def _rebuild_host(function: Callable, values: tuple) -> HostCallback:
     arguments, is_tensor, dynamic_shapes = values
-    return _host(_Call(function, arguments, is_tensor), dynamic_shapes)
+    return _make_callback(_Call(function, arguments, is_tensor), dynamic_shapes)
 
 
-HOST_BUILDERS["host_function"] = _rebuild_host
+CALLBACK_BUILDERS["host_function"] = _rebuild_host
 
 
 def _arrays_in(y: Any, dynamic_shapes: bool) -> tuple:
-    """Returns the arrays of all tensors in `y`; with `dynamic_shapes`, an array of shapes first.
+    """Returns the arrays of all tensors in `y`.
 
-    It holds the number of axes of each array, followed by its sizes.
+    With `dynamic_shapes`, they follow an integer array that contains, for each of them, its rank
+    and its shape.
     """
     plain = (y,) if type(y) is Tensor else y
     if not (isinstance(plain, tuple) and all([type(x) is Tensor for x in plain])):

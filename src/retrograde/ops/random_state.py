@@ -18,7 +18,7 @@ import numpy as np
 from retrograde.core.batching import Level, mapped
 from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import thread
-from retrograde.ops.host_functions import HOST_BUILDERS, register_function, registered_name
+from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
 from retrograde.values.arguments import as_int
 from retrograde.values.locks import fork_safe_lock
 
@@ -167,7 +167,7 @@ def _draw_on_host(function: Callable, seed: Any) -> HostCallback:
     )
 
 
-HOST_BUILDERS["draw"] = _draw_on_host
+CALLBACK_BUILDERS["draw"] = _draw_on_host
 
 
 @register_function

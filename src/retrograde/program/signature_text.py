@@ -22,14 +22,17 @@ def format_signature(
     `args`, `kwargs` and `returned` have specs in place of tensors.
     """
     parameters = [
-        f"{name} ({kind}): {_kind(value)}" for name, kind, value in _named(signature, args)
+        f"{name} ({kind}): {_type_string(value)}"
+        for name, kind, value in _bind_positional(signature, args)
     ]
-    parameters += [f"{name} (KEYWORD_ONLY): {_kind(value)}" for name, value in kwargs.items()]
+    parameters += [
+        f"{name} (KEYWORD_ONLY): {_type_string(value)}" for name, value in kwargs.items()
+    ]
     resource = "TensorSpec(shape=(), dtype=tf.resource, name=None)"
     captured = [f"{variable._id}: {resource}" for variable in trace.captured_variables()]
     parts = {
         "Input Parameters": parameters,
-        "Output Type": [_kind(returned)],
+        "Output Type": [_type_string(returned)],
         "Captures": captured,
     }
     lines = []
@@ -38,8 +41,8 @@ def format_signature(
     return "\n".join(lines)
 
 
-def _named(signature: inspect.Signature, args: tuple) -> list[tuple[str, str, Any]]:
-    """Returns the names and kinds of positional arguments.
+def _bind_positional(signature: inspect.Signature, args: tuple) -> list[tuple[str, str, Any]]:
+    """Returns (name, kind, value) for each positional argument.
 
     Parameters before `*args` are positional-only.
     """
@@ -51,21 +54,21 @@ def _named(signature: inspect.Signature, args: tuple) -> list[tuple[str, str, An
     return named + [(f"{rest[0]}_{i}", "POSITIONAL_ONLY", value) for i, value in more]
 
 
-def _kind(value: Any) -> str:
+def _type_string(value: Any) -> str:
     held = tensor_or_variable(value)
     if isinstance(held, Variable):
-        shown = f"shape={held.shape}, dtype={held.dtype!r}, trainable={held.trainable}"
-        return f"VariableSpec({shown})"
+        fields = f"shape={held.shape}, dtype={held.dtype!r}, trainable={held.trainable}"
+        return f"VariableSpec({fields})"
     if held is not None or isinstance(value, CompositeTensor):
         return repr(spec_of(value))
     if isinstance(value, TypeSpec):
         return repr(value)
     if isinstance(value, Mapping):
-        items = [f"[{key!r}, {_kind(child)}]" for key, child in value.items()]
+        items = [f"[{key!r}, {_type_string(child)}]" for key, child in value.items()]
         return f"Dict[{', '.join(items)}]"
     if nest.is_nested(value):
         title = "List" if isinstance(value, list) else "Tuple"
-        return f"{title}[{', '.join(map(_kind, nest.children(value)))}]"
+        return f"{title}[{', '.join(map(_type_string, nest.children(value)))}]"
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return f"Literal[{value!r}]"
     return type(value).__name__

@@ -13,7 +13,7 @@ from retrograde.core.host_callbacks import CallbackDescription, HostCallback, ca
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, integer_array
-from retrograde.ops.host_functions import HOST_BUILDERS, register_function, registered_name
+from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
 from retrograde.ops.random_numbers import STATELESS
 from retrograde.ops.random_state import Draw
 from retrograde.values import dtypes
@@ -79,7 +79,7 @@ def _seed_host(draw_of: Callable, values: None) -> HostCallback:
     )
 
 
-HOST_BUILDERS["seed"] = _seed_host
+CALLBACK_BUILDERS["seed"] = _seed_host
 
 
 def generator_of(draw: Draw) -> np.random.Generator:
@@ -128,7 +128,7 @@ def _random_host(f: Callable, values: dict) -> HostCallback:
     )
 
 
-HOST_BUILDERS["random"] = _random_host
+CALLBACK_BUILDERS["random"] = _random_host
 
 
 @register_function

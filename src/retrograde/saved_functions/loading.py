@@ -16,7 +16,7 @@ from retrograde.core.program import Call, CustomGradient, Guard
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.ops.host_functions import HOST_BUILDERS, REGISTERED_FUNCTIONS
+from retrograde.ops.host_functions import CALLBACK_BUILDERS, REGISTERED_FUNCTIONS
 from retrograde.program.traces import ResultStructure, Trace
 from retrograde.program.tracing import CallbackLog, Tracer
 from retrograde.saved_functions.encoding import (
@@ -187,7 +187,7 @@ def _load_step(data: Mapping, values: _Values) -> Any:
         return Guard(value, truth, key, text(data["how"]), None)
     inputs = values.use(data["inputs"])
     if "host" in data:
-        host = HOST_BUILDERS[data["host"]](
+        host = CALLBACK_BUILDERS[data["host"]](
             _registered(text(data["function"])), decode(data["arguments"])
         )
         return Call(host, inputs, {}, values.make(data["outputs"]))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrograde.core.tape_arguments import flat
+from retrograde.core.tape_arguments import flatten_arguments
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.calls import RecordedCall, calls_of, entries_of
 from retrograde.diagnose.graph import drawing
@@ -38,8 +38,8 @@ def graph(tape: Any, target: Any, sources: Any = None, by: str | None = None) ->
     if by is not None and by not in GROUPINGS:
         raise ValueError(f"graph: expected `by` to be one of {GROUPINGS}. Received: {brief(by)}.")
     calls = calls_of(entries_of(tape, "graph"))
-    targets, _ = flat(target, "target")
-    leaves = [] if sources is None else flat(sources, "source")[0]
+    targets, _ = flatten_arguments(target, "target")
+    leaves = [] if sources is None else flatten_arguments(sources, "source")[0]
     return _Builder(tape, calls, targets, leaves).build(by)
 
 

@@ -118,15 +118,15 @@ def gcd(x1: Any, x2: Any) -> Tensor:
     >>> tf.experimental.numpy.gcd([12, 0], [18, 5]).numpy()
     array([6, 5])
     """
-    return apply(ar.gcd, _integers(x1, x2, "gcd"))
+    return apply(ar.gcd, _promote_integers(x1, x2, "gcd"))
 
 
 def lcm(x1: Any, x2: Any) -> Tensor:
     """Computes the least common multiple."""
-    return apply(ar.lcm, _integers(x1, x2, "lcm"))
+    return apply(ar.lcm, _promote_integers(x1, x2, "lcm"))
 
 
-def _integers(x1: Any, x2: Any, op_name: str) -> tuple[Tensor, ...]:
+def _promote_integers(x1: Any, x2: Any, op_name: str) -> tuple[Tensor, ...]:
     x1, x2 = promote(x1, x2)
     if x1._spec.dtype not in dtypes.INTEGER:
         raise ValueError(f"{op_name}: expected integers. Received: {x1.dtype.name}.")
@@ -230,7 +230,7 @@ def fix(x: Any) -> Tensor:
 
 
 def around(a: Any, decimals: int = 0) -> Tensor:
-    """Rounds to a number of decimals; a negative number rounds to tens, hundreds, ….
+    """Rounds to `decimals` digits; negative `decimals` round to tens, hundreds and so on.
 
     >>> tf.experimental.numpy.around([1.25, 2.37], 1).numpy()
     array([1.2, 2.4])
@@ -240,7 +240,7 @@ def around(a: Any, decimals: int = 0) -> Tensor:
 
 
 def round(a: Any, decimals: int = 0) -> Tensor:
-    """Rounds to a number of decimals; a negative number rounds to tens, hundreds, …."""
+    """Rounds to `decimals` digits; negative `decimals` round to tens, hundreds and so on."""
     return around(a, decimals)
 
 
@@ -250,7 +250,7 @@ def nextafter(x1: Any, x2: Any) -> Tensor:
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
-    """Computes the differences of neighbors along `axis`, `n` times.
+    """Computes the `n`-th discrete difference along `axis`.
 
     >>> tf.experimental.numpy.diff([1, 3, 7]).numpy()
     array([2, 4])
