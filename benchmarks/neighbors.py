@@ -26,13 +26,13 @@ MAX_RATIO = 1.3  # to PyTorch's slowdown
 
 ROWS = {
     "stacked_products": "32 products of 128 x 64 and 64 x 128",
-    "conv_forward": "3 x 3 convolution of 8 x 32 x 32, 8 to 16 deep",
+    "conv_forward": "3 x 3 convolution, 8 images, 32 x 32, 8 to 16 channels",
     "small_mlp": "training step of a 16-32-32-4 network",
     "mnist_mlp": "training step of a 784-512-512-10 network",
     "elementwise_1m": "gradient of elementwise operations on 1,000,000 elements",
-    "conv_small": "gradients of a 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
-    "conv_64": "the same, 64 to 64 deep",
-    "max_pool": "gradient of 2 x 2 max pooling of 32 x 28 x 28, 64 deep",
+    "conv_small": "gradients of a 3 x 3 convolution, 32 images, 28 x 28, 8 to 16 channels",
+    "conv_64": "the same, 64 to 64 channels",
+    "max_pool": "gradient of 2 x 2 max pooling, 32 images, 28 x 28, 64 channels",
 }
 
 _PRODUCTS = "import numpy as np\na = np.ones((512, 512), np.float32)\nwhile True: a @ a"
@@ -121,12 +121,15 @@ def tables(measured):
     """Returns the section of the page, in Markdown."""
     lines = [HEADING, "", _INTRODUCTION, ""]
     rows = list(dict.fromkeys(row for _, row in measured))
-    lines += [markdown_table(["workload", "description"], [[f"`{r}`", ROWS[r]] for r in rows]), ""]
+    lines += [
+        markdown_table(["workload", "description"], [[f"`{r}`", ROWS[r]] for r in rows], left=2),
+        "",
+    ]
     ratios = slowdowns(measured)
     for neighbors in NEIGHBORS:
         header = ["workload", "retrograde", "worst", "torch", "worst"]
         if neighbors != "none":
-            header += ["slowdown", "of torch", "ratio"]
+            header += ["retrograde slowdown", "torch slowdown", "ratio"]
         table = []
         for row in rows:
             cells = [f"`{row}`"]
@@ -140,7 +143,7 @@ def tables(measured):
     worse = [key for key, (ours, theirs) in ratios.items() if ours > MAX_RATIO * theirs]
     listed = ", ".join(f"`{row}` ({neighbors})" for neighbors, row in worse)
     result = f"except for {listed}" if worse else "in every case"
-    lines += [f"Our slowdown is at most {MAX_RATIO} times PyTorch's {result}.", ""]
+    lines += [f"The slowdown of retrograde is at most {MAX_RATIO} times PyTorch's {result}.", ""]
     return "\n".join(lines)
 
 
@@ -148,7 +151,8 @@ _INTRODUCTION = f"""\
 `python benchmarks/run.py --neighbors --write` writes this section. It shows the mean and the
 longest time of up to {CALLS} calls, alone and while other processes keep the cores busy: products
 of 512 x 512 matrices with NumPy, or plain Python loops. With "one core", all threads of a library
-share one core."""
+share one core. The slowdown is the mean time divided by the mean time alone. The ratio is
+retrograde's slowdown divided by PyTorch's; below 1 retrograde slows down less."""
 
 
 def section_of(text):

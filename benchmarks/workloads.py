@@ -14,13 +14,14 @@ of results. The results of the first two steps are compared over all peers. The 
 STEPS = {
     "square": "gradient of `x * x` at a scalar variable",
     "add8": "`a + b` of two tensors with 8 elements, without a tape",
-    "chain": "gradient of 100 sines in a row on 8 elements, summed",
+    "chain": "gradient of 100 chained sines on 8 elements, summed",
     "small_mlp": "training step (SGD) of a 16-32-32-4 network, batch of 32",
     "mnist_mlp": "training step (SGD) of a 784-512-512-10 network, batch of 128",
     "elementwise_1m": "gradient of `sum(sin(x) * exp(x) + tanh(x))` on 1,000,000 elements",
-    "conv_small": "gradients of `sum(y * y)`, y = 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
-    "conv_64": "the same, 64 to 64 deep",
-    "max_pool": "gradient of `sum(y * y)`, y = 2 x 2 max pooling of 32 x 28 x 28, 64 deep",
+    "conv_small": "gradients of `sum(y * y)`, y = 3 x 3 convolution, 32 images, 28 x 28, "
+    "8 to 16 channels",
+    "conv_64": "the same, 64 to 64 channels",
+    "max_pool": "gradient of `sum(y * y)`, y = 2 x 2 max pooling, 32 images, 28 x 28, 64 channels",
 }
 
 DERIVATIVES = {
@@ -53,7 +54,7 @@ COMPILED = {
     "rnn_step": "training step of a recurrent layer, 100 steps, batch of 32, 16 features, 32 units",
     "transformer_step": "training step of a transformer block, batch of 8, 64 tokens, width 128",
     "jacobian_step": "Jacobian of `tanh(m @ v)`, 64 x 64",
-    "conv_step": "training step of a 3 x 3 convolution of 32 x 28 x 28, 8 to 16 deep",
+    "conv_step": "training step of a 3 x 3 convolution, 32 images, 28 x 28, 8 to 16 channels",
 }
 
 KERAS = {
