@@ -160,7 +160,7 @@ def maximum(x1: Any, x2: Any) -> Tensor:
     """Computes the elementwise maximum; for booleans, logical or."""
     is_number = isinstance(x2, numbers.Real) and not isinstance(x2, bool)
     if is_number and x2 == 0 and isinstance(x1, Tensor) and not is_bool(x1):
-        return nn.relu(x1)  # keeps the dtype of x1, and its derivative at 0 is 0
+        return nn.relu(x1)  # keeps the dtype of x1 and has derivative 0 at 0
     return numeric_or_logical(ar.maximum, *promote(x1, x2))
 
 
@@ -230,7 +230,7 @@ def fix(x: Any) -> Tensor:
 
 
 def around(a: Any, decimals: int = 0) -> Tensor:
-    """Rounds to `decimals` digits; negative `decimals` round to tens, hundreds and so on.
+    """Rounds to `decimals` decimal places; negative `decimals` round to tens, hundreds, etc.
 
     >>> tf.experimental.numpy.around([1.25, 2.37], 1).numpy()
     array([1.2, 2.4])
@@ -240,7 +240,7 @@ def around(a: Any, decimals: int = 0) -> Tensor:
 
 
 def round(a: Any, decimals: int = 0) -> Tensor:
-    """Rounds to `decimals` digits; negative `decimals` round to tens, hundreds and so on."""
+    """Rounds to `decimals` decimal places; negative `decimals` round to tens, hundreds, etc."""
     return around(a, decimals)
 
 
