@@ -8,18 +8,15 @@ from tests.distribute.workers import results
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    folders = {size: tmp_path_factory.mktemp(str(size)) for size in (1, 2)}
-    return {
-        size: (results("programs:keras_training", size, str(folder)), folder)
-        for size, folder in folders.items()
-    }
+    folder = tmp_path_factory.mktemp("files")
+    return results("programs:keras_training", 2, str(folder)), folder
 
 
 @pytest.mark.parametrize("mode", ["eager", "traced"])
-def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(trained, mode):
-    ((alone,), _), (workers, _) = trained[1], trained[2]
+def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(trained, one_replica, mode):
+    workers, _ = trained
     for worker in workers:
-        found, expected = worker[mode], alone[mode]
+        found, expected = worker[mode], one_replica[1][mode]
         for a, b in zip(found["weights"], expected["weights"], strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=2e-6)
         assert found["history"].keys() == expected["history"].keys()
@@ -32,7 +29,7 @@ def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(trained, mode):
 
 
 def test_the_first_worker_writes_files(trained):
-    _, folder = trained[2]
+    _, folder = trained
 
     assert sorted(path.name for path in folder.iterdir()) == [
         "0.eager.csv",
