@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 
 import numpy as np
 
@@ -105,11 +106,23 @@ def semantics():
             lambda context: tf.data.Dataset.range(5).shard(2, context.input_pipeline_id).batch(2)
         )
     ]
+    found["by file"] = _read_by_file(strategy)
     with tf.GradientTape() as tape:
         y = plain * float(rank + 1)
     tape = tf.distribute.DistributedGradientTape(tape)
     found["averaged gradient"] = tape.gradient(y, plain).numpy().item()
     return found
+
+
+def _read_by_file(strategy):
+    """Returns the batches of this worker from three files with two lines each."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, str(i)) for i in range(3)]
+        for i, path in enumerate(paths):
+            with open(path, "w") as file:
+                file.write(f"{i}a\n{i}b\n")
+        dataset = tf.data.TextLineDataset(paths).batch(2)
+        return [x.numpy().tolist() for x in strategy.experimental_distribute_dataset(dataset)]
 
 
 def _message(f):

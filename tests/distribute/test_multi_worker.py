@@ -71,6 +71,12 @@ def test_batches_are_divided_as_in_tensorflow(semantics):
     assert (first["5 by 4"][-1], second["5 by 4"][-1]) == ([4], [])
 
 
+def test_workers_read_their_own_files(semantics):
+    first, second = both(semantics, "by file")
+    assert first == [[b"0a"], [b"0b"], [b"2a"], [b"2b"]]
+    assert second == [[b"1a"], [b"1b"], [], []]
+
+
 def test_workers_shuffle_alike_without_a_seed(semantics):
     first, second = both(semantics, "shuffled")
     assert sorted(first + second) == list(range(8))

@@ -151,5 +151,6 @@ def test_what_cannot_be_is_said():
     assert_raises(
         lambda: tf.distribute.InputContext(num_replicas_in_sync=2).get_per_replica_batch_size(3),
         ValueError,
-        "get_per_replica_batch_size: 3 cannot be divided by 2 replicas. Use a multiple of that.",
+        "get_per_replica_batch_size: global_batch_size must be divisible by the number of replicas "
+        "(2). Received: 3.",
     )

@@ -105,7 +105,9 @@ class ElementMethods(BaseDataset):
         step = lambda elements, run: _transforms.interleave_datasets(  # noqa: E731
             map(make, elements), cycle, block, prefetch, run
         )
-        return self._transform(step, name, spec=spec, spec_needs_call=True)
+        dataset = self._transform(step, name, spec=spec, spec_needs_call=True)
+        dataset._node.make_dataset = make
+        return dataset
 
     def scan(self, initial_state: Any, scan_func: Callable, name: str | None = None) -> Dataset:
         """Returns the outputs of `state, output = scan_func(state, element)`."""

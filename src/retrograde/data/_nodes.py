@@ -42,6 +42,8 @@ class Node:
     inputs: Sequence[Node] = ()
     seeds: Seeds | None = None
     spec_needs_call = False  # whether computing the spec calls a user function
+    reads_files = False  # whether it reads the files that its input names
+    make_dataset: Callable | None = None  # the function of `flat_map` or `interleave`
 
     def elements(self, run: Run) -> Iterator:
         """Returns an iterator over the elements."""

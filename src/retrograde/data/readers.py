@@ -91,6 +91,7 @@ def _read_files(
     else:
         node = files.interleave(read_file, parallel, num_parallel_calls=parallel)._node
     node.name, node.compute_spec, node.spec_needs_call = name, lambda: _STRING, False
+    node.reads_files = True
     return node
 
 

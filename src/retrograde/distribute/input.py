@@ -1,4 +1,4 @@
-"""Datasets that are divided among replicas."""
+"""Datasets that are sharded over workers and replicas."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from retrograde.data import _nodes
 from retrograde.data._base import BaseDataset
 from retrograde.data.dataset import Dataset
 from retrograde.data.options import AutoShardPolicy
+from retrograde.distribute.file_sharding import TooFewFilesError, shard_files
 from retrograde.distribute.values import of_replicas
 from retrograde.ops.collectives import current_group
 from retrograde.values import nest
 from retrograde.values.arguments import as_text, expect
+from retrograde.values.errors import invalid
 from retrograde.values.specs import TensorSpec
 
 
 class InputContext:
-    """Describes the workers and replicas to a function that creates a dataset."""
+    """The argument of a dataset function: the numbers of workers and replicas."""
 
     def __init__(
         self,
@@ -35,11 +37,11 @@ class InputContext:
         self.num_replicas_in_sync = num_replicas_in_sync
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """Returns the share of one replica in a global batch."""
+        """Returns the per-replica batch size."""
         if global_batch_size % self.num_replicas_in_sync:
             raise ValueError(
-                f"get_per_replica_batch_size: {as_text(global_batch_size)} cannot be divided by "
-                f"{self.num_replicas_in_sync} replicas. Use a multiple of that."
+                "get_per_replica_batch_size: global_batch_size must be divisible by the number of "
+                f"replicas ({self.num_replicas_in_sync}). Received: {as_text(global_batch_size)}."
             )
         return global_batch_size // self.num_replicas_in_sync
 
@@ -62,14 +64,14 @@ class ValueContext:
 
 
 class InputReplicationMode(enum.Enum):
-    """The number of calls of a dataset function. Accepted and ignored: one per worker."""
+    """The number of calls of a dataset function. Ignored: there is one call per worker."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"
 
 
 class InputOptions(NamedTuple):
-    """Options of distributed datasets. Accepted and ignored: elements are made on the host."""
+    """Options of distributed datasets. Ignored: elements are created on the host."""
 
     experimental_fetch_to_device: bool | None = None
     experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
@@ -78,7 +80,7 @@ class InputOptions(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """Options of `Strategy.run`. Accepted and ignored."""
+    """Options of `Strategy.run`. They are accepted but have no effect."""
 
     experimental_enable_dynamic_batch_size: bool = True
     experimental_bucketizing_dynamic_shape: bool = False
@@ -86,40 +88,65 @@ class RunOptions(NamedTuple):
 
 
 class DistributedDataset(Dataset):
-    """A dataset whose elements are the share of one worker in a global batch."""
+    """A dataset whose elements are the shards of global batches for this worker."""
 
 
-def distributed_dataset(strategy: Any, dataset: Any) -> Any:
-    """Returns `dataset` divided among the replicas of `strategy`.
+def distribute_dataset(strategy: Any, dataset: Any) -> Any:
+    """Returns `dataset` sharded over the replicas of `strategy`.
 
-    Each element is a global batch. With `AutoShardPolicy.DATA`, all workers read all elements in
-    the same order, and each keeps its rows. With `FILE`, each worker reads its share of the files
-    and divides the size of batches. With `OFF`, workers read all elements, and each keeps the rows
-    of its place in a batch.
+    Each element of `dataset` is a global batch. With `AutoShardPolicy.FILE`, each worker reads its
+    own files and splits batches into smaller ones. With `DATA` and `OFF`, all workers read all
+    elements in the same order, and each keeps its rows. `AUTO` is `FILE` if the dataset reads at
+    least one file per worker, and `DATA` otherwise.
     """
     expect(dataset, BaseDataset, "experimental_distribute_dataset", "a tf.data.Dataset")
-    workers = strategy._input_context.num_input_pipelines
-    rank = strategy._input_context.input_pipeline_id
-    if workers == 1:
-        replicas = strategy.num_replicas_in_sync
-        if replicas == 1:
+    num_workers = strategy._input_context.num_input_pipelines
+    index = strategy._input_context.input_pipeline_id
+    if num_workers == 1:
+        num_replicas = strategy.num_replicas_in_sync
+        if num_replicas == 1:
             return dataset
         return _transformed(
-            dataset, lambda elements: (shares(element, replicas) for element in elements)
+            dataset, lambda elements: (shard_per_replica(x, num_replicas) for x in elements)
         )
+    sharded = shard_by_files(dataset, num_workers, index)
+    if sharded is not None:
+        return _transformed(
+            sharded, lambda elements: _pad_until_all_finish(elements, sharded), False
+        )
+    return _transformed(dataset, lambda elements: (shard(x, num_workers, index) for x in elements))
+
+
+def shard_by_files(dataset: Any, num_workers: int, index: int) -> Dataset | None:
+    """Returns `dataset` sharded by files, or `None` if workers shard each batch by rows instead.
+
+    Each worker reads its own global batches and splits them into `num_workers` smaller ones. The
+    batches of all workers in one step then have as many rows as one global batch. Raises an
+    `InvalidArgumentError` if the policy is `FILE` and the dataset cannot be sharded by files.
+    """
     policy = dataset.options().experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
-    if policy in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
-        by_files = sharded_by_files(dataset._node, workers, rank)
-        if by_files is not None:
-            return DistributedDataset(by_files, dataset._options)
-        if policy is AutoShardPolicy.FILE:
-            raise ValueError(
-                "experimental_distribute_dataset: AutoShardPolicy.FILE needs a dataset that reads "
-                f"at least {workers} files, one for each worker. Use AutoShardPolicy.DATA."
-            )
-    return _transformed(
-        dataset, lambda elements: (share(element, workers, rank) for element in elements)
-    )
+    if policy not in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
+        return None
+    try:
+        node = shard_files(dataset._node, num_workers, index)
+    except TooFewFilesError as error:
+        if policy is AutoShardPolicy.AUTO:
+            return None
+        raise invalid(
+            "experimental_distribute_dataset: AutoShardPolicy.FILE requires at least one file per "
+            f"worker. Received: {error.num_files} files for {num_workers} workers. Use "
+            "AutoShardPolicy.DATA or OFF."
+        ) from None
+    if node is not None:
+        sharded = Dataset(node, dataset._options)
+        return _transformed(sharded, lambda elements: _split_batches(elements, num_workers), False)
+    if policy is AutoShardPolicy.FILE:
+        raise invalid(
+            "experimental_distribute_dataset: AutoShardPolicy.FILE requires a dataset whose "
+            "sources all read files, such as tf.data.TextLineDataset. Use AutoShardPolicy.DATA or "
+            "OFF."
+        )
+    return None
 
 
 def _transformed(
@@ -139,27 +166,37 @@ def _unknown_count(_count: int) -> int:
     return _nodes.UNKNOWN_CARDINALITY
 
 
-def sharded_by_files(node: _nodes.Node, workers: int, rank: int) -> _nodes.Node | None:
-    """Returns the node with a share of the files it reads; `None` if it does not read files."""
-    del node, workers, rank
-    return None
+def shard(element: Any, num_shards: int, index: int) -> Any:
+    """Returns the rows of shard `index` in a global batch.
 
-
-def share(element: Any, workers: int, rank: int) -> Any:
-    """Returns the rows of worker `rank` in a global batch.
-
-    All workers have as many rows as the first one, but for the last ones of an uneven batch.
+    All shards have the same number of rows, except that the last ones of an uneven batch have
+    fewer rows or none.
     """
     leaves = list(nest.leaves(element, expand_composites=True))
-    rows = next((x._spec.shape[0] for x in leaves if isinstance(x, Tensor) and x.ndim), 0)
-    count = -(-rows // workers)
-    kept = [_rows(x, rank * count, (rank + 1) * count) for x in leaves]
+    count = -(-_count_rows(leaves) // num_shards)
+    kept = [_rows(x, index * count, (index + 1) * count) for x in leaves]
     return nest.pack(element, iter(kept), expand_composites=True)
 
 
-def shares(element: Any, replicas: int) -> Any:
-    """Returns the rows of each replica of this process in a global batch."""
-    return of_replicas([share(element, replicas, i) for i in range(replicas)])
+def shard_per_replica(element: Any, num_replicas: int) -> Any:
+    """Returns the shards of a global batch for the replicas of this process."""
+    return of_replicas([shard(element, num_replicas, i) for i in range(num_replicas)])
+
+
+def _split_batches(elements: Iterator, count: int) -> Iterator:
+    """Yields up to `count` batches for each batch, none of them empty; scalars as they are."""
+    for element in elements:
+        rows = _count_rows(list(nest.leaves(element, expand_composites=True)))
+        if not rows:
+            yield element
+            continue
+        size = -(-rows // count)
+        for i in range(-(-rows // size)):
+            yield shard(element, count, i)
+
+
+def _count_rows(leaves: list) -> int:
+    return next((x._spec.shape[0] for x in leaves if isinstance(x, Tensor) and x.ndim), 0)
 
 
 def _rows(x: Any, start: int, stop: int) -> Any:
@@ -175,11 +212,11 @@ def _with_unknown_rows(specs: Any) -> Any:
     return nest.pack(specs, iter([unknown(spec) for spec in nest.leaves(specs)]))
 
 
-def distributed_dataset_from_function(strategy: Any, dataset_fn: Callable) -> Any:
+def distribute_dataset_from_function(strategy: Any, dataset_fn: Callable) -> Any:
     """Returns the dataset that `dataset_fn` creates for this worker.
 
-    If workers have different numbers of elements, those that have none left get batches without
-    rows, until all have finished.
+    If workers have different numbers of elements, a worker that has none left gets empty batches
+    until all workers have finished.
     """
     dataset = dataset_fn(strategy._input_context)
     workers = strategy._input_context.num_input_pipelines
@@ -190,22 +227,20 @@ def distributed_dataset_from_function(strategy: Any, dataset_fn: Callable) -> An
         if replicas == 1:
             return dataset
         return _transformed(
-            dataset, lambda elements: _one_for_each(elements, replicas, dataset), False
+            dataset, lambda elements: _group_by_replica(elements, replicas, dataset), False
         )
-    return _transformed(
-        dataset, lambda elements: _until_all_have_finished(elements, dataset), False
-    )
+    return _transformed(dataset, lambda elements: _pad_until_all_finish(elements, dataset), False)
 
 
-def _one_for_each(elements: Iterator, replicas: int, dataset: Any) -> Iterator:
-    """Yields an element for each replica; empty ones after the last."""
+def _group_by_replica(elements: Iterator, replicas: int, dataset: Any) -> Iterator:
+    """Yields one element per replica. The last group is padded with empty batches."""
     while group := list(itertools.islice(elements, replicas)):
         missing = replicas - len(group)
-        yield of_replicas(group + [_without_rows(dataset.element_spec) for _ in range(missing)])
+        yield of_replicas(group + [_empty_batch(dataset.element_spec) for _ in range(missing)])
 
 
-def _until_all_have_finished(elements: Iterator, dataset: Any) -> Iterator:
-    """Yields elements, and empty ones while other workers still have some."""
+def _pad_until_all_finish(elements: Iterator, dataset: Any) -> Iterator:
+    """Yields the elements, then empty batches until all workers have finished."""
     group = current_group()
     count = dataset._node.cardinality()
     counts = group.gather_integers(count)
@@ -218,14 +253,15 @@ def _until_all_have_finished(elements: Iterator, dataset: Any) -> Iterator:
         if not any(group.gather_integers(int(element is not None))):
             return
         if element is None:
-            empty = empty or _without_rows(dataset.element_spec)
+            if empty is None:
+                empty = _empty_batch(dataset.element_spec)
             element = empty
         yield element
 
 
-def _without_rows(specs: Any) -> Any:
-    def made(spec: Any) -> Tensor:
+def _empty_batch(specs: Any) -> Any:
+    def zeros(spec: Any) -> Tensor:
         shape = [0, *[n or 0 for n in spec.shape.as_list()[1:]]] if spec.shape.rank else []
         return Tensor(np.zeros(shape, spec.dtype.as_numpy_dtype))
 
-    return nest.pack(specs, iter([made(spec) for spec in nest.leaves(specs)]))
+    return nest.pack(specs, iter([zeros(spec) for spec in nest.leaves(specs)]))

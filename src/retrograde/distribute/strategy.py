@@ -1,4 +1,4 @@
-"""Strategy: replicas that run the same program on their share of the data."""
+"""Strategy: replicas that run the same program on different parts of the data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from retrograde.distribute.extended import StrategyExtended
 from retrograde.distribute.input import (
     InputContext,
     ValueContext,
-    distributed_dataset,
-    distributed_dataset_from_function,
+    distribute_dataset,
+    distribute_dataset_from_function,
 )
 from retrograde.distribute.reduction import ReduceOp, as_reduce_op
 from retrograde.distribute.replica_context import ReplicaContext
@@ -157,15 +157,15 @@ class Strategy:
         return local_results(value)
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
-        """Returns a dataset whose elements are the share of each replica in a global batch.
+        """Returns a dataset whose elements are the shards of global batches.
 
         An uneven batch is divided as evenly as possible; the last replicas may get no rows.
         """
-        return distributed_dataset(self, dataset)
+        return distribute_dataset(self, dataset)
 
     def distribute_datasets_from_function(self, dataset_fn: Callable, options: Any = None) -> Any:
-        """Returns the dataset that `dataset_fn` makes of an `InputContext`, for this worker."""
-        return distributed_dataset_from_function(self, dataset_fn)
+        """Returns the dataset that `dataset_fn` creates from the `InputContext` of this worker."""
+        return distribute_dataset_from_function(self, dataset_fn)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
         """Returns what `value_fn` returns for the contexts of the replicas of this process."""

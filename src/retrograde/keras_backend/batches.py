@@ -16,7 +16,7 @@ from retrograde.keras_backend.dataset_adapter import DatasetAdapter
 
 
 class LocalBatch(NamedTuple):
-    """A batch that is the share of this worker already."""
+    """A batch that is already the shard of this worker."""
 
     value: Any
 

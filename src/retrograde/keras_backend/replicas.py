@@ -1,4 +1,4 @@
-"""Training under a strategy with several replicas: shares of batches, losses and callbacks."""
+"""Training under a strategy with several replicas: shards of batches, losses and callbacks."""
 
 import contextlib
 import functools
@@ -10,7 +10,7 @@ from keras.src import tree
 from keras.src.losses import loss as loss_module
 
 from retrograde.distribute.context import context
-from retrograde.distribute.input import share
+from retrograde.distribute.input import shard
 from retrograde.distribute.local_variables import variables_of_replicas
 from retrograde.distribute.values import of_replicas, value_of_replica
 from retrograde.keras_backend.batches import LocalBatch, to_tensors
@@ -102,7 +102,7 @@ def _function_of_replicas(strategy, step, make, fractions, gathers):
 
 
 def _local_batch(strategy, batch):
-    """Returns the shares of the replicas of this process in a batch, and their fractions.
+    """Returns the shards of a batch for the replicas of this process, and their fractions.
 
     The loss of a replica counts by its fraction of the rows, so that the sum is the loss of the
     whole batch, also if it is uneven. A replica without rows gets one row, and the fraction 0.
@@ -114,10 +114,10 @@ def _local_batch(strategy, batch):
         return batch.value, (1 / count,) * per_worker
     batch = to_tensors(batch)
     first = pipelines.input_pipeline_id * per_worker
-    local = [share(batch, count, first + i) for i in range(per_worker)]
+    local = [shard(batch, count, first + i) for i in range(per_worker)]
     all_rows = _count_rows(batch)
     rows = list(map(_count_rows, local))
-    local = [x if n else share(batch, all_rows, 0) for x, n in zip(local, rows, strict=True)]
+    local = [x if n else shard(batch, all_rows, 0) for x, n in zip(local, rows, strict=True)]
     return of_replicas(local), tuple([n / all_rows for n in rows])
 
 
