@@ -1,4 +1,4 @@
-"""ClusterSpec: the addresses of the tasks of a cluster, by job."""
+"""ClusterSpec: the jobs of a cluster and the network addresses of their tasks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from retrograde.values.arguments import shown
 
 
 class ClusterSpec:
-    """The addresses of the tasks of a cluster, by job.
+    """The jobs of a cluster and the network addresses of their tasks.
 
-    A job is given by a list of addresses, or by a dict from task indices to addresses.
+    `cluster` maps job names to lists of addresses, or to dicts from task indices to addresses.
 
     >>> spec = tf.train.ClusterSpec({"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]})
     >>> spec.num_tasks("worker"), spec.task_address("worker", 1)
@@ -40,7 +40,7 @@ class ClusterSpec:
         return f"ClusterSpec({self.as_dict()!r})"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns a dict from jobs to lists, or to dicts if their indices have gaps."""
+        """Returns a dict from job names to lists, or to dicts if task indices have gaps."""
         return {
             job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()
@@ -56,18 +56,18 @@ class ClusterSpec:
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """Returns the indices of the tasks of a job, in order."""
+        """Returns the sorted task indices of a job."""
         return list(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """Returns the address of one task."""
+        """Returns the address of a task."""
         tasks = self._job(job_name)
         if task_index not in tasks:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}.")
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """Returns the addresses of a job by index; `None` for an index that has no task."""
+        """Returns the addresses of a job by task index, with `None` for missing indices."""
         tasks = self._job(job_name)
         return [tasks.get(i) for i in range(max(tasks, default=-1) + 1)]
 
@@ -79,16 +79,16 @@ class ClusterSpec:
 
 def _tasks(job: Any, tasks: Any) -> dict[int, str]:
     if isinstance(tasks, Mapping):
-        found = {int(index): address for index, address in sorted(tasks.items())}
+        addresses = {int(index): address for index, address in sorted(tasks.items())}
     elif isinstance(tasks, (list, tuple)):
-        found = dict(enumerate(tasks))
+        addresses = dict(enumerate(tasks))
     else:
         raise TypeError(
             f"The tasks of job {job!r} must be a list or a dictionary. Received: {shown(tasks)}."
         )
-    for address in found.values():
+    for address in addresses.values():
         if not isinstance(address, str):
             raise TypeError(
                 f"The addresses of job {job!r} must be strings. Received: {shown(address)}."
             )
-    return found
+    return addresses

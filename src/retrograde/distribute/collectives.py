@@ -47,19 +47,19 @@ def reduced(op: ReduceOp, tensors: Sequence[Tensor], bytes_per_pack: int = 0) ->
     """Returns the sum or mean over all replicas of each tensor: one collective for each bucket."""
     if context.local is not None:
         sums = replica_threads.sum_over_replicas(tensors)
-        return sums if op is ReduceOp.SUM else [mean_of(y) for y in sums]
+        return sums if op is ReduceOp.SUM else [divide_by_num_replicas(y) for y in sums]
     found: list[Any] = [None] * len(tensors)
     for bucket in buckets(tensors, bytes_per_pack or BUCKET_BYTES):
         sums = apply(collectives.all_reduce, tuple([tensors[i] for i in bucket]))
         for i, y in zip(bucket, sums, strict=True):
-            found[i] = y if op is ReduceOp.SUM else mean_of(y)
+            found[i] = y if op is ReduceOp.SUM else divide_by_num_replicas(y)
     return found
 
 
 def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[list[int]]:
-    """Returns the places of tensors of one dtype that fit into a bucket of `size` bytes.
+    """Yields buckets: indices of tensors of one dtype with at most `size` bytes in total.
 
-    Tensors come in their order. A tensor that is larger has a bucket of its own.
+    Tensors keep their order. A tensor with more than `size` bytes gets its own bucket.
     """
     specs = [x._spec for x in tensors]
     for dtype in dict.fromkeys(spec.dtype for spec in specs):
@@ -78,8 +78,8 @@ def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[list[int]]:
             yield bucket
 
 
-def mean_of(total: Tensor) -> Tensor:
-    """Returns a sum over all replicas divided by their number."""
+def divide_by_num_replicas(total: Tensor) -> Tensor:
+    """Divides a sum over all replicas by the number of replicas."""
     dtype = total._spec.dtype
     local = 1 if context.strategy is None else context.strategy.num_replicas_in_sync
     count = Tensor(np.array(max(collectives.num_replicas(), local), dtype)[()])
@@ -92,7 +92,9 @@ def _all_rows(op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
     values = as_tensor(slices.values)
     values, indices = (all_gather(x, 0) for x in (values, as_tensor(slices.indices)))
     return IndexedSlices(
-        values if op is ReduceOp.SUM else mean_of(values), indices, slices.dense_shape
+        values if op is ReduceOp.SUM else divide_by_num_replicas(values),
+        indices,
+        slices.dense_shape,
     )
 
 
@@ -107,7 +109,7 @@ def all_gather(value: Any, axis: int) -> Any:
 
 
 def _has_others() -> bool:
-    """Whether there are other replicas to exchange values with."""
+    """Returns whether there are other replicas to exchange values with."""
     return (
         context.local is not None
         or collectives.current_group().size > 1
@@ -127,7 +129,7 @@ def combined(op: ReduceOp, tensors: Sequence[Any]) -> Tensor:
     return apply(ar.divide if is_inexact else ar.floor_divide, (first, count))
 
 
-def from_first(value: Any) -> Tensor:
+def broadcast_from_first(value: Any) -> Tensor:
     """Returns the tensor of the first replica."""
-    (y,) = apply(collectives.from_first, (as_tensor(value),))
+    (y,) = apply(collectives.broadcast_from_first, (as_tensor(value),))
     return y

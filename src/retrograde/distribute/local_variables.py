@@ -102,9 +102,9 @@ class LocalSyncOnReadVariable(DistributedVariable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable | None:
-        """Assigns to the value of this replica; outside of replicas, to those of all.
+        """Assigns `value` to this replica, or to all replicas in cross-replica context.
 
-        If they are summed, each replica gets an equal share of `value`.
+        In cross-replica context, aggregation `SUM` divides it by the number of replicas.
         """
         if in_replica_of(self._strategy):
             other = self._of_replica()

@@ -1,4 +1,4 @@
-"""MirroredStrategy: a replica on each device of this process."""
+"""MirroredStrategy: one replica per logical device, in one process."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from retrograde.values.arguments import shown
 
 
 class MirroredStrategy(Strategy):
-    """Trains a replica on each device of this process, and sums their gradients.
+    """Runs one replica per logical device of this process and sums their gradients.
 
-    By default it uses all GPUs that JAX finds, or else all CPU devices: there is one, unless
-    `tf.config.set_logical_device_configuration` divides it. Eager and replayed steps run the
-    replicas one after the other.
+    By default, there is one replica for each GPU that JAX finds. Without GPUs, there is one for
+    each logical CPU device; `tf.config.set_logical_device_configuration` creates several. Replicas
+    run one after the other, up to the next collective, and not in parallel on their devices.
     """
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
@@ -57,15 +57,15 @@ class MirroredStrategy(Strategy):
     def run(
         self, fn: Callable, args: Sequence = (), kwargs: Mapping | None = None, options: Any = None
     ) -> Any:
-        """Calls `fn` in each replica with its own values, and returns the results of all."""
+        """Calls `fn` in one replica after the other and returns the results of all replicas."""
         count = self.num_replicas_in_sync
         if count == 1:
             return super().run(fn, args, kwargs)
         kwargs = dict(kwargs or {})
 
         def function(replica: int) -> Callable[[], Any]:
-            given = value_of_replica((tuple(args), kwargs), replica)
-            return lambda: fn(*given[0], **given[1])
+            local_args, local_kwargs = value_of_replica((tuple(args), kwargs), replica)
+            return lambda: fn(*local_args, **local_kwargs)
 
         with self._entered(in_replica=False):
             return of_replicas(ReplicaThreads(self, list(map(function, range(count)))).run())
@@ -110,13 +110,13 @@ class MirroredStrategy(Strategy):
         return parts[0] if len(parts) == 1 else concat(*parts, axis=axis)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
-        """Returns what `value_fn` returns for the contexts of all replicas."""
+        """Returns the results of `value_fn(context)` for all replicas."""
         count = self.num_replicas_in_sync
         return self._regrouped([value_fn(ValueContext(i, count)) for i in range(count)])
 
     def _create_variable(self, create: Callable, **arguments: Any) -> Any:
         """Creates a variable once, for all replicas."""
-        del create  # makes plain variables
+        del create  # creates plain variables
         if context.local is not None:  # in a replica
             return meet("Variable", arguments, lambda values: self._created_once(values))
         return self._new_variable(arguments)
@@ -138,7 +138,10 @@ class MirroredStrategy(Strategy):
 
 
 class TPUStrategy(MirroredStrategy):
-    """A replica on each TPU that JAX finds. It raises a `ValueError` if there are none."""
+    """Runs one replica per TPU that JAX finds. Raises a `ValueError` if there are none.
+
+    As with `MirroredStrategy`, replicas run one after the other.
+    """
 
     def __init__(
         self,
@@ -166,6 +169,6 @@ def _local_devices() -> tuple[str, ...]:
 
 
 def _canonical(name: str) -> str:
-    """Returns a device's name as `list_logical_devices` writes it: "/device:CPU:0"."""
-    kind, _, place = name.rpartition("/")[2].removeprefix("device:").partition(":")
-    return f"/device:{kind.upper()}:{place or 0}"
+    """Returns a device name in the form of `list_logical_devices`: "/device:CPU:0"."""
+    kind, _, index = name.rpartition("/")[2].removeprefix("device:").partition(":")
+    return f"/device:{kind.upper()}:{index or 0}"

@@ -19,18 +19,18 @@ from retrograde.ops import random_state
 from retrograde.values.arguments import expect
 from retrograde.values.variable_scopes import scopes
 
-# What JAX finds a cluster by. Other variables of SLURM and Open MPI are also set in single jobs.
-_DETECTED_BY = ("JAX_COORDINATOR_ADDRESS", "SLURM_STEP_NODELIST", "OMPI_MCA_orte_hnp_uri")
-_KUBERNETES = ("KUBERNETES_SERVICE_HOST", "JOB_COMPLETION_INDEX")
+# Environment variables by which JAX detects a cluster. Other variables of SLURM and Open MPI are
+# also set for jobs with a single process.
+_CLUSTER_VARIABLES = ("JAX_COORDINATOR_ADDRESS", "SLURM_STEP_NODELIST", "OMPI_MCA_orte_hnp_uri")
+_KUBERNETES_VARIABLES = ("KUBERNETES_SERVICE_HOST", "JOB_COMPLETION_INDEX")
 
 
 class MultiWorkerMirroredStrategy(Strategy):
     """Trains one replica in each worker process, and sums their gradients.
 
-    The environment variable TF_CONFIG lists the workers, or `cluster_resolver` does. Without
-    either, JAX looks for SLURM, Open MPI and Kubernetes. In a program that was started alone there
-    is one replica. Create the strategy at the beginning of the program, before anything runs on
-    JAX.
+    The workers are listed by `cluster_resolver`, by default in the environment variable TF_CONFIG.
+    Without a list, JAX detects clusters of SLURM, Open MPI and Kubernetes. If no cluster is found,
+    there is one replica. Create the strategy at the beginning of the program, before JAX is used.
 
     `retrograde launch -n 4 train.py` starts workers on one machine.
     """
@@ -57,13 +57,13 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
-        """The resolver that says which worker this is."""
+        """The cluster resolver, which has the task type and task id of this worker."""
         return self._resolver
 
     def run(
         self, fn: Callable, args: Sequence = (), kwargs: Mapping | None = None, options: Any = None
     ) -> Any:
-        """Calls `fn` in the replica of this worker, and returns its results."""
+        """Calls `fn` in the replica of this worker and returns its result."""
         if self._group.size == 1:
             return super().run(fn, args, kwargs)
         before = context.strategy, context.in_replica, context.replica, scopes.variable_creators
@@ -79,7 +79,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def _create_variable(self, create: Callable, **arguments: Any) -> Any:
         """Creates a variable with the initial value of the first worker."""
-        del create  # makes plain variables
+        del create  # creates plain variables
         kind = variable_class(arguments.get("synchronization"))
         variable = type.__call__(kind, **arguments)
         variable._strategy = self
@@ -97,11 +97,11 @@ class MultiWorkerMirroredStrategy(Strategy):
 
 
 def _worker(resolver: ClusterResolver) -> Worker | None:
-    """Returns this process in the cluster; `None` if JAX is to find out."""
+    """Returns the rank of this process and the cluster size, or `None` if JAX detects them."""
     cluster = resolver.cluster_spec()
     if not cluster:
-        is_detected = any(map(os.environ.get, _DETECTED_BY)) or all(
-            map(os.environ.get, _KUBERNETES)
+        is_detected = any(map(os.environ.get, _CLUSTER_VARIABLES)) or all(
+            map(os.environ.get, _KUBERNETES_VARIABLES)
         )
         return None if is_detected else Worker(0, 1, "")
     tasks = [
@@ -120,6 +120,6 @@ def _worker(resolver: ClusterResolver) -> Worker | None:
 
 
 def _loopback(address: str) -> str:
-    """Returns `address` with the number of a local host, so that nothing listens elsewhere."""
+    """Replaces "localhost" by 127.0.0.1, so that the coordinator only listens on this machine."""
     host, _, port = address.rpartition(":")
     return f"127.0.0.1:{port}" if host == "localhost" else address

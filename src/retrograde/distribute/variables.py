@@ -18,7 +18,7 @@ _OPS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceO
 
 
 class DistributedVariable(Variable):
-    """A variable that was created in the scope of a strategy with several replicas."""
+    """A variable that is created in the scope of a strategy with several replicas."""
 
     __slots__ = ("_strategy",)
 
@@ -28,9 +28,9 @@ class DistributedVariable(Variable):
 class MirroredVariable(DistributedVariable):
     """A variable that has the same value in all replicas.
 
-    A value that is assigned in a replica is aggregated first: summed, averaged, or taken from the
-    first replica. Without an aggregation it is assigned as it is, and has to be the same in all
-    replicas.
+    In replica context, an assigned value is aggregated first: summed, averaged, or taken from the
+    first replica. If `aggregation` is `NONE`, it is assigned without aggregation and has to be the
+    same in all replicas.
     """
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class MirroredVariable(DistributedVariable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable | None:
-        """Assigns `value`, in a replica after aggregating it."""
+        """Assigns `value`. In replica context, it is aggregated first."""
         return super().assign(self._aggregated(value), use_locking, name, read_value)
 
     def _update(self, ufunc: Any, primitive: Any, delta: Any, how: str, read_value: bool) -> Any:
@@ -55,12 +55,15 @@ class MirroredVariable(DistributedVariable):
         if not isinstance(value, Tensor):
             value = Tensor(self._operand(value, "assign"))
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return collectives.from_first(value)
+            return collectives.broadcast_from_first(value)
         return collectives.all_reduce(_OPS[aggregation], value)
 
 
 class SyncOnReadVariable(DistributedVariable):
-    """A variable with a value for each replica, which are aggregated when it is read outside."""
+    """A variable with one value per replica.
+
+    Reading it in cross-replica context aggregates them.
+    """
 
     __slots__ = ()
 
@@ -70,7 +73,7 @@ class SyncOnReadVariable(DistributedVariable):
             return tensor
         if self._aggregation in _OPS:
             return collectives.all_reduce(_OPS[self._aggregation], tensor)
-        return collectives.from_first(tensor)
+        return collectives.broadcast_from_first(tensor)
 
     def assign(
         self,
@@ -79,13 +82,13 @@ class SyncOnReadVariable(DistributedVariable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable | None:
-        """Assigns to the value of this replica; outside of replicas, to those of all.
+        """Assigns `value` to this replica, or to all replicas in cross-replica context.
 
-        If they are summed, each replica gets an equal share of `value`.
+        In cross-replica context, aggregation `SUM` divides it by the number of replicas.
         """
         if self._aggregation is VariableAggregation.SUM and not in_replica_of(self._strategy):
             value = Tensor(self._operand(value, "assign"))
-            value = collectives.mean_of(value)
+            value = collectives.divide_by_num_replicas(value)
         return super().assign(value, use_locking, name, read_value)
 
     def _update(self, ufunc: Any, primitive: Any, delta: Any, how: str, read_value: bool) -> Any:
@@ -99,7 +102,7 @@ class SyncOnReadVariable(DistributedVariable):
 
 
 def variable_class(synchronization: Any) -> type[DistributedVariable]:
-    """Returns the class of a variable that synchronizes in this way."""
+    """Returns the variable class for a `VariableSynchronization`."""
     if synchronization is VariableSynchronization.ON_READ:
         return SyncOnReadVariable
     return MirroredVariable

@@ -1,8 +1,8 @@
 """Collectives: values exchanged between the replicas that run the same program.
 
-The replicas that a call reaches are the present `Group`. Outside of a strategy with several
-replicas it has one, and a collective returns its inputs. In a program that XLA compiles for all
-replicas at once, `spmd_axis` names the axis of the mesh along which they are.
+The current `Group` holds the participating replicas. Outside of a strategy with several replicas,
+it has one replica, and a collective returns its inputs. While a program is traced that XLA compiles
+for all replicas at once, `spmd_axis` sets the name of the mesh axis of the replicas.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from retrograde.ops.shaping import broadcast_batched
 
 
 class Group:
-    """The replicas that exchange values. This one has a single replica."""
+    """Replicas that exchange values. The base class has a single replica."""
 
     size = 1
     rank = 0
@@ -31,11 +31,11 @@ class Group:
         return tuple(arrays)
 
     def all_gather(self, array: Any, axis: int) -> Any:  # noqa: ARG002
-        """Returns the arrays of all replicas, concatenated along `axis` in the order of ranks."""
+        """Returns the arrays of all replicas, concatenated along `axis` in rank order."""
         return array
 
     def reduce_scatter(self, array: Any, axis: int, size: int) -> Any:  # noqa: ARG002
-        """Returns the sum over all replicas, cut to the `size` rows along `axis` of this one."""
+        """Returns this replica's `size` rows, along `axis`, of the sum over all replicas."""
         return array
 
     def broadcast(self, arrays: Sequence[Any]) -> tuple:
@@ -43,78 +43,78 @@ class Group:
         return tuple(arrays)
 
 
-ALONE = Group()
+SINGLE_REPLICA = Group()
 
 
-class _Present(threading.local):
+class _ThreadState(threading.local):
     group: Group | None = None
     axis: str | None = None
     log: Any = None
 
 
-_present = _Present()
-_process: list[Group] = [ALONE]
+_thread_state = _ThreadState()
+_process: list[Group] = [SINGLE_REPLICA]
 
 
 def set_process_group(group: Group) -> None:
-    """Makes `group` the group of all threads of this process that have no other."""
+    """Sets the default group of all threads of this process."""
     _process[0] = group
 
 
 def current_group() -> Group:
     """Returns the group of this thread."""
-    return _present.group or _process[0]
+    return _thread_state.group or _process[0]
 
 
 @contextlib.contextmanager
 def use_group(group: Group) -> Iterator[None]:
-    """Makes `group` the group of this thread for the duration of a block."""
-    before = _present.group
-    _present.group = group
+    """Sets the group of this thread within a `with` block."""
+    before = _thread_state.group
+    _thread_state.group = group
     try:
         yield
     finally:
-        _present.group = before
+        _thread_state.group = before
 
 
 def in_spmd_program() -> bool:
-    """Returns whether this thread traces a program for all replicas at once."""
-    return _present.axis is not None
+    """Returns whether this thread is tracing a program for all replicas at once."""
+    return _thread_state.axis is not None
 
 
 def num_replicas() -> int:
-    """Returns the number of replicas that a collective reaches."""
+    """Returns the number of replicas in the current group."""
     return current_group().size
 
 
 @contextlib.contextmanager
 def spmd_axis(name: str) -> Iterator[None]:
-    """Marks a block that traces a program for all replicas along the mesh axis `name`."""
-    before = _present.axis
-    _present.axis = name
+    """Traces collectives within a `with` block as operations along the mesh axis `name`."""
+    before = _thread_state.axis
+    _thread_state.axis = name
     try:
         yield
     finally:
-        _present.axis = before
+        _thread_state.axis = before
 
 
 @contextlib.contextmanager
-def answered_by(log: Any) -> Iterator[None]:
-    """Takes the results of collectives from `log`, if it has them, for the duration of a block.
+def replay_results_from(log: Any) -> Iterator[None]:
+    """Returns logged results from collectives within a `with` block, if `log` has them.
 
-    A function whose guard fails runs again with the same log. Its collectives are not repeated,
-    because the other replicas do not repeat theirs.
+    If a guard of a function fails, the function runs again with the same log. Its collectives do
+    not communicate again, because the other replicas do not repeat theirs.
     """
-    before = _present.log
-    _present.log = log
+    before = _thread_state.log
+    _thread_state.log = log
     try:
         yield
     finally:
-        _present.log = before
+        _thread_state.log = before
 
 
-def logged_call(call: Any) -> HostCallback:
-    """Returns a host callback that does what the call of a collective does."""
+def as_host_callback(call: Any) -> HostCallback:
+    """Returns a host callback that runs the call of a collective."""
     primitive, attrs = call.primitive, call.attrs
     return HostCallback(
         primitive.name,
@@ -126,7 +126,7 @@ def logged_call(call: Any) -> HostCallback:
 
 def _exchange(name: str, f: Callable[[], Any]) -> Any:
     """Returns `f()`, or its logged result."""
-    log = _present.log
+    log = _thread_state.log
     if log is None:
         tracer = thread.recorders.tracer
         if tracer is None:
@@ -138,8 +138,8 @@ def _exchange(name: str, f: Callable[[], Any]) -> Any:
 class Collective(Primitive):
     """A primitive that all replicas call together.
 
-    It is not pure: every replica makes the same calls in the same order, so none is folded, merged
-    with another, or removed because its result is not used.
+    It is not pure. Every replica has to make the same calls in the same order, so no call is
+    constant-folded, deduplicated, or removed as dead code.
     """
 
     pure = False
@@ -155,17 +155,17 @@ def _lax() -> Any:
 def _all_reduce_kernel(xp, *xs):
     if xp is np:
         return _exchange("all_reduce", lambda: current_group().all_reduce(xs))
-    if _present.axis is not None:
-        return tuple(_lax().psum(xs, _present.axis))
+    if _thread_state.axis is not None:
+        return tuple(_lax().psum(xs, _thread_state.axis))
     if current_group().size == 1:
         return xs
     return tuple(map(xp.asarray, current_group().all_reduce(list(map(np.asarray, xs)))))
 
 
 def _all_reduce_vjp(needed, gs, _y, *_xs):
-    # Every replica makes the same call, so all cotangents are summed.
+    # The output of each replica depends on all inputs, so cotangents are summed over replicas.
     sums = all_reduce(*gs)
-    return tuple(s if wanted else None for s, wanted in zip(sums, needed, strict=True))
+    return tuple(s if is_needed else None for s, is_needed in zip(sums, needed, strict=True))
 
 
 all_reduce = Collective(
@@ -181,8 +181,8 @@ all_reduce = Collective(
 def _all_gather_kernel(xp, x, *, axis):
     if xp is np:
         return _exchange("all_gather", lambda: current_group().all_gather(x, axis))
-    if _present.axis is not None:
-        return _lax().all_gather(x, _present.axis, axis=axis, tiled=True)
+    if _thread_state.axis is not None:
+        return _lax().all_gather(x, _thread_state.axis, axis=axis, tiled=True)
     if current_group().size == 1:
         return x
     return xp.asarray(current_group().all_gather(np.asarray(x), axis))
@@ -200,8 +200,8 @@ all_gather = Collective(
 def _reduce_scatter_kernel(xp, x, *, axis, size):
     if xp is np:
         return _exchange("reduce_scatter", lambda: current_group().reduce_scatter(x, axis, size))
-    if _present.axis is not None:
-        return _lax().psum_scatter(x, _present.axis, scatter_dimension=axis, tiled=True)
+    if _thread_state.axis is not None:
+        return _lax().psum_scatter(x, _thread_state.axis, scatter_dimension=axis, tiled=True)
     if current_group().size == 1:
         return x
     return xp.asarray(current_group().reduce_scatter(np.asarray(x), axis, size))
@@ -217,21 +217,23 @@ reduce_scatter = Collective(
 )
 
 
-def _from_first_kernel(xp, *xs):
+def _broadcast_from_first_kernel(xp, *xs):
     if xp is np:
-        return _exchange("from_first", lambda: current_group().broadcast(xs))
-    if _present.axis is not None:
+        return _exchange("broadcast_from_first", lambda: current_group().broadcast(xs))
+    if _thread_state.axis is not None:
         lax = _lax()
-        first = lax.axis_index(_present.axis) == 0
-        return tuple(lax.psum([xp.where(first, x, xp.zeros_like(x)) for x in xs], _present.axis))
+        first = lax.axis_index(_thread_state.axis) == 0
+        return tuple(
+            lax.psum([xp.where(first, x, xp.zeros_like(x)) for x in xs], _thread_state.axis)
+        )
     if current_group().size == 1:
         return xs
     return tuple(map(xp.asarray, current_group().broadcast(list(map(np.asarray, xs)))))
 
 
-from_first = Collective(
-    "from_first",
-    _from_first_kernel,
-    batch=lambda batched, *xs: from_first(*broadcast_batched(batched, xs)),
+broadcast_from_first = Collective(
+    "broadcast_from_first",
+    _broadcast_from_first_kernel,
+    batch=lambda batched, *xs: broadcast_from_first(*broadcast_batched(batched, xs)),
     outputs=True,
 )

@@ -15,7 +15,7 @@ from retrograde.core.indexed_slices import as_dense
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import isolate
 from retrograde.core.tensor import Tensor
-from retrograde.ops.collectives import answered_by
+from retrograde.ops.collectives import replay_results_from
 from retrograde.program.tracing import CallbackLog, Tracer, key_of, may_read_variables, to_variable
 from retrograde.values.source_location import (
     InterpreterFrames,
@@ -70,7 +70,7 @@ def interpret(
             elif step.primitive.pure:
                 y = apply(step.primitive, inputs, step.attrs)
             else:
-                with answered_by(log):
+                with replay_results_from(log):
                     y = apply(step.primitive, inputs, step.attrs)
             values.update(zip(step.outputs, y if type(y) is tuple else (y,), strict=True))
         elif kind is Guard:

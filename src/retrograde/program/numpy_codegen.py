@@ -14,7 +14,7 @@ from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, l
 from retrograde.core.rules import Spec
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
-from retrograde.ops.collectives import logged_call
+from retrograde.ops.collectives import as_host_callback
 from retrograde.program.inline_kernels import NAMES, inline
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
@@ -131,7 +131,7 @@ class ReplayWriter:
             self._lines.append(f"{target} = {source}" if targets else source)
             return
         if not call.primitive.pure:
-            host = self._writer.name(logged_call(call), call.primitive.name)
+            host = self._writer.name(as_host_callback(call), call.primitive.name)
             given = ", ".join(arguments)
             self._lines.append(
                 f"{target} = {host}.f({given}) if log is None else log.result_of({host}, [{given}])"

@@ -11,7 +11,7 @@ for label, x in [
     ("complex", [complexes(2, 2)]),
 ]:
     case("all_reduce", x, label, lambda *xs: xs)
-case("from_first", [between(-1, 1, 2, 3), integers(0, 9, 2)], "two", lambda *xs: xs)
+case("broadcast_from_first", [between(-1, 1, 2, 3), integers(0, 9, 2)], "two", lambda *xs: xs)
 for axis in (0, 1):
     x = between(-1, 1, 2, 3)
     case("all_gather", x, f"axis {axis}", lambda x, **_: x, attrs={"axis": axis})
