@@ -1,12 +1,12 @@
 """Passes dense gradients to Keras's optimizers and explains missing gradients."""
 
+import contextlib
 import functools
 import sys
 import warnings
 
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
-from keras.src.optimizers.multi_optimizer import MultiOptimizer
 
 from retrograde.core.indexed_slices import as_dense
 from retrograde.diagnose.missing_gradients.explain import reasons_for
@@ -14,11 +14,17 @@ from retrograde.distribute.collectives import all_reduce
 from retrograde.distribute.context import context
 from retrograde.distribute.reduction import ReduceOp
 
+_OPTIMIZERS = [BaseOptimizer, LossScaleOptimizer]
+with contextlib.suppress(ModuleNotFoundError):  # new in Keras 3.15
+    from keras.src.optimizers.multi_optimizer import MultiOptimizer
+
+    _OPTIMIZERS.append(MultiOptimizer)
+
 
 def patch_optimizers():
     """Patches all Keras optimizers to densify gradients and explain missing ones."""
     BaseOptimizer._filter_empty_gradients = _wrap_filter(BaseOptimizer._filter_empty_gradients)
-    for optimizer_class in (BaseOptimizer, LossScaleOptimizer, MultiOptimizer):
+    for optimizer_class in _OPTIMIZERS:
         optimizer_class.apply = _sum_over_replicas(optimizer_class.apply)
 
 
