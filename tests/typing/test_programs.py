@@ -25,7 +25,7 @@ def run(folder, *arguments):
 
 
 def marked(path):
-    """The lines of a program that are marked as mistakes."""
+    """Returns the lines of a program that are marked as mistakes."""
     lines = enumerate(path.read_text().splitlines(), start=1)
     return {number for number, line in lines if line.endswith("# mistake")}
 
