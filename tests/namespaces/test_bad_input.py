@@ -127,7 +127,7 @@ class FaultySources(Sources):
         faulty = FAULTS[fault](source.numpy() if source.ndim else np.asarray(source.numpy()))
         if isinstance(faulty, tf.Tensor) and is_inexact(faulty):
             self.tapes[0].watch(faulty)
-            self.made[-1] = faulty
+            self.created[-1] = faulty
         return faulty
 
 
@@ -141,7 +141,7 @@ def run(name, expression, faults=()):
         sources = FaultySources(faults, tape)
         names = {"f": find(tf, name), "S": sources, "tf": tf, "np": np}
         result = leaves(tf, eval(expression, names))
-    tape.gradient([y for y in result if is_inexact(y)], sources.made)
+    tape.gradient([y for y in result if is_inexact(y)], sources.created)
 
 
 def unintended(error, name):

@@ -49,7 +49,7 @@ def create_sources(name, expression, seed):
     """Returns the sources that the call creates."""
     sources = Sources(tf, np.random.default_rng(seed), "float32")
     eval(expression, {"f": find(tf, name), "S": sources, "tf": tf, "np": np})
-    return sources.made
+    return sources.created
 
 
 def make_body(name, expression):
