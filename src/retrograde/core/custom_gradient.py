@@ -257,7 +257,7 @@ def _source(x: Any) -> Tensor:
 
 
 def grad_pass_through(f: Callable) -> Callable:
-    """Replaces the gradient of `f` by that of the identity: the straight-through estimator.
+    """Replaces the gradient of `f` by the identity: the straight-through estimator.
 
     >>> x = tf.constant(1.7)
     >>> with tf.GradientTape() as tape:
