@@ -34,6 +34,12 @@ def test_the_first_dimension_is_unknown_without_dense_shape():
         tf.convert_to_tensor(s)
 
 
+@pytest.mark.parametrize("args", [(None, [0]), ([1.0], None), ([1.0], [None])])
+def test_values_and_indices_must_be_convertible_to_tensors(args):
+    with pytest.raises(ValueError, match="unsupported type"):
+        tf.IndexedSlices(*args)
+
+
 def test_conversion_to_a_tensor_sums_repeated_indices():
     dense = tf.convert_to_tensor(slices())
 

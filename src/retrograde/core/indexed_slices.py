@@ -49,8 +49,10 @@ class IndexedSlices(CompositeTensor):
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         # Tapes pass arrays, which stay as they are. Lists become tensors, and are also kept: they
         # still take the dtype of the variable that they are assigned to.
-        self._listed = None if _is_array(values) else values
-        self._values = _read(values) if self._listed is None else Tensor(as_array(values))
+        if _is_array(values):
+            self._listed, self._values = None, _read(values)
+        else:
+            self._listed, self._values = values, Tensor(as_array(values))
         self._indices = _read(indices) if _is_array(indices) else Tensor(as_array(indices))
         listed = type(dense_shape) is list
         self._dense_shape = Tensor(as_array(dense_shape)) if listed else dense_shape
