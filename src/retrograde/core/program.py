@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
 from retrograde.values import dtypes
 
 # Every kind of step has `inputs` and `outputs`, the numbers of the values that it reads and makes,
@@ -276,3 +278,20 @@ def evaluate(
             if last[n] == place and n not in results:
                 del values[n]
     return {n: values[n] for n in results}
+
+
+def hashable(value: Any) -> Any:
+    """Returns a hashable form of attributes, or `None` if a value has an unsupported type."""
+    if isinstance(value, dict):
+        if not value:
+            return ()
+        parts = [(k, hashable(v)) for k, v in value.items()]
+        return None if any(p is None for _, p in parts) else tuple(sorted(parts))
+    if isinstance(value, (list, tuple)):
+        parts = [hashable(v) for v in value]
+        return None if any(p is None for p in parts) else (type(value).__name__, *parts)
+    if isinstance(value, slice):
+        return hashable((value.start, value.stop, value.step))
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)):
+        return type(value).__name__, repr(value)
+    return None

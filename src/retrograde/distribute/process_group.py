@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core.device_tensors import required_jax
 from retrograde.distribute.failures import (
     WorkerLostError,
     delay_abort,
@@ -26,7 +27,6 @@ from retrograde.distribute.failures import (
 )
 from retrograde.ops import random_state
 from retrograde.ops.collectives import Group, current_group, set_process_group
-from retrograde.program.device_tensors import required_jax
 from retrograde.values.source_location import caller_location
 
 AXIS = "replica"

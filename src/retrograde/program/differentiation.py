@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograde.core import floating_point_flags, namespaces
 from retrograde.core.batching import innermost
+from retrograde.core.device_tensors import on_device
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.plans import Plan
@@ -15,7 +16,6 @@ from retrograde.core.program import Call, CustomGradient, Program, ReadVariable,
 from retrograde.core.recorders import Recorder, isolate, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
-from retrograde.program.device_tensors import on_device
 from retrograde.program.executable import Executable
 from retrograde.program.interpreter import Divergence, interpret
 from retrograde.program.loop_rerolling import Loop, reroll

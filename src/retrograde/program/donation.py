@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.device_tensors import DeviceArray, on_device, required_jax
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import VariableCell
-from retrograde.program.device_tensors import DeviceArray, on_device, required_jax
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.reference_counts import count, unshared_count
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from retrograde.core.lazy import LazyTensor
-from retrograde.core.recorders import thread
-from retrograde.core.tensor import Tensor, next_id
-from retrograde.core.variable_cell import commit
-from retrograde.program.device_tensors import (
+from retrograde.core.device_tensors import (
     DeviceArray,
     device_array,
     interned,
     kept,
     spec_of_argument,
 )
+from retrograde.core.lazy import LazyTensor
+from retrograde.core.recorders import thread
+from retrograde.core.tensor import Tensor, next_id
+from retrograde.core.variable_cell import commit
 from retrograde.program.donation import Donation
 from retrograde.values.source import SourceWriter
 

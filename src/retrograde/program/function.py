@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.core import namespaces
+from retrograde.core.device_tensors import required_jax, spec_of_argument
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.program import Guard, Program
 from retrograde.core.recorders import Recorder, Recorders, isolate, thread
@@ -18,7 +19,6 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.core.variable_cell import commit
 from retrograde.ops import random_state
 from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummy_tensors
-from retrograde.program.device_tensors import required_jax, spec_of_argument
 from retrograde.program.interpreter import Divergence
 from retrograde.program.signature import (
     Parameters,

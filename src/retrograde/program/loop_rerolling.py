@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from retrograde.core.host_callbacks import HostCallback
-from retrograde.core.program import Call
+from retrograde.core.program import Call, hashable
 from retrograde.core.rules import Spec
-from retrograde.program.simplification import hashable
 from retrograde.program.sum_of_slices import sum_slices
 from retrograde.values.thresholds import LOOP_CALLS as _FEWEST_CALLS
 from retrograde.values.thresholds import LOOP_ITERATIONS as _FEWEST_ITERATIONS

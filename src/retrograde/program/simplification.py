@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograde.core import required
 from retrograde.core.host_callbacks import HostCallback
-from retrograde.core.program import Call, CustomGradient, Program, Write, needed
+from retrograde.core.program import Call, CustomGradient, Program, Write, hashable, needed
 from retrograde.core.recorders import isolate, thread
 from retrograde.core.rules import Spec
 from retrograde.program.tracing import Tracer, may_read_variables
@@ -108,23 +108,6 @@ class Merged:
             with isolate():
                 return call.evaluate(arrays)
         return thread.recorders.quietly(call.evaluate, arrays)
-
-
-def hashable(value: Any) -> Any:
-    """Returns a hashable form of attributes, or `None` if a value has an unsupported type."""
-    if isinstance(value, dict):
-        if not value:
-            return ()
-        parts = [(k, hashable(v)) for k, v in value.items()]
-        return None if any(p is None for _, p in parts) else tuple(sorted(parts))
-    if isinstance(value, (list, tuple)):
-        parts = [hashable(v) for v in value]
-        return None if any(p is None for p in parts) else (type(value).__name__, *parts)
-    if isinstance(value, slice):
-        return hashable((value.start, value.stop, value.step))
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)):
-        return type(value).__name__, repr(value)
-    return None
 
 
 class Reduced(NamedTuple):

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.device_tensors import on_device
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
-from retrograde.program.device_tensors import on_device
 from retrograde.program.differentiation import DifferentiableProgram
 from retrograde.program.donation import Donation
 from retrograde.program.executable import Executable

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.device_tensors import device_array, required_jax
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.ops import collectives
 from retrograde.ops._callbacks import call_on_host
-from retrograde.program.device_tensors import device_array, required_jax
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import reroll
