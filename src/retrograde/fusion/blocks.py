@@ -76,12 +76,15 @@ def run_in_blocks(
 def _tapered_blocks(size: int, most: int, least: int, threads: int) -> tuple[tuple[int, int], ...]:
     """Returns pairs `(start, stop)` that cover `size`, with decreasing lengths.
 
-    So there are few of them, and threads finish at nearly the same time.
+    So there are few of them, and threads finish at nearly the same time. None is shorter than
+    `least`, except if `size` is.
     """
     pairs, start = [], 0
     while start < size:
         length = (size - start) // (2 * threads) // 16 * 16  # a multiple of a cache line
-        stop = min(start + max(least, min(length, most)), size)
+        stop = start + max(least, min(length, most))
+        if size - stop < least:
+            stop = size
         pairs.append((start, stop))
         start = stop
     return tuple(pairs)

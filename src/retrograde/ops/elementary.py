@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retrograde.fusion.output_arguments import OutArgument, is_float, is_single_or_double
+from retrograde.ops import _normal_distribution
 from retrograde.ops._arrays import (
     HALF,
     fast_mask,
@@ -101,9 +102,22 @@ atan2 = elementwise(
 
 _TWO_OVER_SQRT_PI = 1.1283791670955126
 
+
+def _is_vectorized(xp, x):
+    """Returns whether `_normal_distribution` has a kernel for x that is faster than SciPy's."""
+    return xp is np and x.dtype == np.float32 and x.size >= _normal_distribution.VECTORIZED
+
+
+def _erf_kernel(xp, x):
+    wide = widen(x)
+    if _is_vectorized(xp, wide):
+        return _normal_distribution.erf(wide).astype(x.dtype, copy=False)
+    return special_function(xp, "erf")(wide).astype(x.dtype)
+
+
 erf = function(
     "erf",
-    lambda xp, x: special_function(xp, "erf")(widen(x)).astype(x.dtype),
+    _erf_kernel,
     lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(_TWO_OVER_SQRT_PI, x),
     accepts=dtypes.FLOATING,
 )
@@ -299,17 +313,35 @@ _SQRT_HALF, _SQRT_TWO_OVER_PI = 0.7071067811865476, 0.7978845608028654
 _CUBIC = 0.044715
 
 
-def _normal_cdf(xp, x, approximate):
-    """Returns the standard normal CDF at x, or its approximation by a tanh."""
-    if approximate:
-        inner = (x + x * x * x * scalar(_CUBIC, x)) * scalar(_SQRT_TWO_OVER_PI, x)
-        return (xp.tanh(inner) + 1) * scalar(0.5, x)
-    return special_function(xp, "erfc")(x * scalar(-_SQRT_HALF, x)) * scalar(0.5, x)
+def _normal_cdf_kernel(xp, x):
+    wide = widen(x)
+    if _is_vectorized(xp, wide):
+        return _normal_distribution.normal_cdf(wide).astype(x.dtype, copy=False)
+    y = special_function(xp, "erfc")(wide * scalar(-_SQRT_HALF, wide)) * scalar(0.5, wide)
+    return y.astype(x.dtype)
+
+
+def _normal_density(x):
+    return exp(x * x * scalar(-0.5, x)) * scalar(0.5 * _SQRT_TWO_OVER_PI, x)
+
+
+normal_cdf = function(
+    "normal_cdf",
+    _normal_cdf_kernel,
+    lambda g, _y, x: guarded(g, _normal_density(x), owned=True),
+    accepts=dtypes.FLOATING,
+)
+
+
+def _approximate_normal_cdf(xp, x):
+    inner = (x + x * x * x * scalar(_CUBIC, x)) * scalar(_SQRT_TWO_OVER_PI, x)
+    return (xp.tanh(inner) + 1) * scalar(0.5, x)
 
 
 def _gelu_kernel(xp, x, *, approximate):
     wide = widen(x)
-    return (wide * _normal_cdf(xp, wide, approximate)).astype(x.dtype, copy=False)
+    cdf = _approximate_normal_cdf if approximate else _normal_cdf_kernel
+    return (wide * cdf(xp, wide)).astype(x.dtype, copy=False)
 
 
 def _gelu_partial(g, _y, x, *, approximate):
@@ -320,8 +352,7 @@ def _gelu_partial(g, _y, x, *, approximate):
         inner = (squared * scalar(3 * _CUBIC, x) + 1) * scalar(_SQRT_TWO_OVER_PI, x)
         derivative = ((1 - t * t) * inner * x + t + 1) * scalar(0.5, x)
     else:
-        density = exp(x * x * scalar(-0.5, x)) * scalar(0.5 * _SQRT_TWO_OVER_PI, x)
-        derivative = erfc(x * scalar(-_SQRT_HALF, x)) * scalar(0.5, x) + x * density
+        derivative = normal_cdf(x) + x * _normal_density(x)
     return guarded(g, derivative)
 
 
