@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from retrograde.image import _libjpeg
 from retrograde.image._errors import DecodeError
 from retrograde.image._jpeg_scans import Scan
 from retrograde.image._jpeg_tables import ZIGZAG, codes
@@ -59,13 +60,19 @@ def _after_scan(data: bytes, offset: int) -> int:
         offset += 2
 
 
-def shape(data: bytes) -> tuple[int, int, int]:
-    """Reads the height, width and number of channels."""
+def _find_frame(data: bytes) -> tuple[int, int]:
+    """Returns the marker of the frame header and the start of its payload."""
     for kind, start, _ in segments(data):
         if 0xC0 <= kind <= 0xCF and kind not in _NOT_FRAMES:
-            height, width, channels = struct.unpack_from(">HHB", data, start + 1)
-            return height, width, channels
+            return kind, start
     raise DecodeError("it has no frame header")
+
+
+def shape(data: bytes) -> tuple[int, int, int]:
+    """Reads the height, width and number of channels."""
+    _, start = _find_frame(data)
+    height, width, channels = struct.unpack_from(">HHB", data, start + 1)
+    return height, width, channels
 
 
 class _Component:
@@ -276,6 +283,11 @@ def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
 
     Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
     """
+    kind, _ = _find_frame(data)
+    if _FRAMES.get(kind) is False and options.side == 8:  # progressive files can have many scans
+        image = _libjpeg.decode(data, shape(data), channels, options.fancy, options.accurate)
+        if image is not None:
+            return image
     file = _File(data)
     own = len(file.components)
     if channels == 1 and own == 4:
