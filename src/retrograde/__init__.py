@@ -1,7 +1,10 @@
 """retrograde: TensorFlow's GradientTape programming model, on NumPy."""
 
+import sys as _sys
+
 from retrograde._api import hooks as _hooks  # noqa: F401 (registers the methods of tapes)
 from retrograde._api.lazy import from_stub
+from retrograde._api.module_finders import KerasFinder as _KerasFinder
 from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm
 from retrograde.ops import (
     _required,  # noqa: F401 (registers the primitives that core applies)
@@ -13,3 +16,4 @@ from retrograde.ops import (
 __getattr__, __dir__ = from_stub(__name__)
 
 _keep_memory_warm()
+_sys.meta_path.insert(0, _KerasFinder)

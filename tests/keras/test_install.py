@@ -88,6 +88,47 @@ def test_another_backend_in_the_environment_raises():
     assert run("import retrograde.keras; print(1)", KERAS_BACKEND="retrograde") == "1"
 
 
+def test_keras_imported_after_retrograde_has_its_backend(tmp_path):
+    program = "import retrograde, keras; print(keras.config.backend())"
+
+    assert run(program, KERAS_HOME=str(tmp_path)) == "retrograde"
+    assert run(program, KERAS_BACKEND="retrograde") == "retrograde"
+    assert run(program, KERAS_BACKEND="jax") == "jax"
+    assert run(program, KERAS_BACKEND="tensorflow") == (
+        "ImportError: The environment variable KERAS_BACKEND is 'tensorflow', but "
+        "retrograde.keras uses the backend 'retrograde'. Unset it or set it to 'retrograde'."
+    )
+    (tmp_path / "keras.json").write_text('{"backend": "jax"}')
+    assert run(program, KERAS_HOME=str(tmp_path)) == "jax"
+    (tmp_path / "keras.json").write_text("not JSON")
+    assert run(program + "; import keras.layers", KERAS_HOME=str(tmp_path)) == "retrograde"
+
+
+def test_keras_imported_after_retrograde_keeps_tensorflow_if_it_is_installed(tmp_path):
+    (tmp_path / "tensorflow.py").write_text("raise ImportError('the real TensorFlow')")
+    program = "import retrograde, keras"
+
+    error = run(program, PYTHONPATH=str(tmp_path), KERAS_HOME=str(tmp_path))
+    assert error == "ImportError: the real TensorFlow"
+
+
+def test_programs_for_tensorflow_can_select_its_backend():
+    program = (
+        "import retrograde; retrograde.install_as_tensorflow()\n"
+        "import os; os.environ['KERAS_BACKEND'] = {!r}\n"
+        "import keras, tensorflow as tf\n"
+        "print(keras.config.backend(), keras.backend.backend(), tf.keras.backend.backend())\n"
+    )
+
+    assert run(program.format("tensorflow")) == "tensorflow tensorflow tensorflow"
+    assert run(program.format("")) == "tensorflow tensorflow tensorflow"
+    for name in ("jax", "torch"):
+        assert run(program.format(name)) == (
+            f"ImportError: KERAS_BACKEND is {name!r}, but in a program that runs on retrograde in "
+            "place of TensorFlow it must be 'tensorflow' or unset."
+        )
+
+
 def test_missing_keras_raises_with_install_command():
     program = "import sys; sys.modules['keras'] = None; import retrograde.keras"
 

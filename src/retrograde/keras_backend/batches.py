@@ -57,7 +57,7 @@ class EpochIterator(KerasEpochIterator):
         """
         self.data_adapter.on_epoch_begin()
         for batch in self._get_iterator():
-            yield 0, 0, [batch]
+            yield 0, 0, [to_tensors(batch)]
 
     def _interrupted_warning(self):
         if self.steps_per_epoch:  # otherwise an epoch is all of the data
@@ -71,9 +71,9 @@ def to_tensors(batch):
 
 def _to_tensor(x):
     """Converts an array to a tensor without a copy: it does not change during a step."""
-    if type(x) is np.ndarray and x.dtype.kind not in "OSU":
-        return Tensor(x)
-    return x
+    if type(x) is not np.ndarray:
+        return x
+    return retrograde.constant(x, "string") if x.dtype.kind in "OSU" else Tensor(x)
 
 
 def trace_step(step, jit_compile):

@@ -21,6 +21,7 @@ from typing import Any
 from retrograde.train import _attribute_hooks as attribute_hooks
 
 NAME = "retrograde"
+TENSORFLOW = "tensorflow"  # the name of the backend in programs written for TensorFlow
 _BACKEND_PACKAGE = "retrograde.keras_backend"
 _REPLACED = "keras.src.backend.numpy"
 _TF_KERAS = "keras._tf_keras.keras"  # the module that is tf.keras in TensorFlow
@@ -60,11 +61,28 @@ def _check_preconditions() -> None:
             "retrograde.keras before keras and before packages that import keras."
         )
     requested = os.environ.get("KERAS_BACKEND") or NAME
-    if requested != NAME:
+    if requested == NAME:
+        return
+    if not replaces_tensorflow():
         raise ImportError(
             f"The environment variable KERAS_BACKEND is {requested!r}, but retrograde.keras uses "
             f"the backend {NAME!r}. Unset it or set it to {NAME!r}."
         )
+    if requested != TENSORFLOW:
+        raise ImportError(
+            f"KERAS_BACKEND is {requested!r}, but in a program that runs on retrograde in place of "
+            f"TensorFlow it must be {TENSORFLOW!r} or unset."
+        )
+
+
+def replaces_tensorflow() -> bool:
+    """Returns whether `import tensorflow` imports retrograde in this process."""
+    return any(getattr(finder, "replaces_tensorflow", False) for finder in sys.meta_path)
+
+
+def public_backend_name() -> str:
+    """Returns the name of the backend for programs: theirs if retrograde replaces TensorFlow."""
+    return TENSORFLOW if replaces_tensorflow() else NAME
 
 
 def _import_keras() -> ModuleType:

@@ -1,29 +1,22 @@
 """Adds to Keras 3 what programs written for `tf.keras` expect."""
 
-import types
-
 import keras
 from keras.src import ops
 from keras.src.callbacks import tensorboard
-from keras.src.legacy import backend as legacy_backend
-from keras.src.legacy import layers as legacy_layers
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
-from keras.src.saving import serialization_lib
-from keras.src.utils import rng_utils
 
 import retrograde
 from retrograde.core.indexed_slices import as_dense
-from retrograde.keras_backend import gradients, replicas, saving
+from retrograde.keras_backend import gradients, replicas, saving, tensorflow_layers
+from retrograde.keras_backend.module_proxy import ModuleProxy
 from retrograde.summary import _events
 
 
 def patch_keras(tf_keras):
     """Patches Keras. `tf_keras` is the module that is `tf.keras`."""
     tf_keras.saving = keras.saving  # guides use `tf.keras.saving.register_keras_serializable`
-    # These modules use TensorFlow with every backend. Retrograde has the names that they use.
-    legacy_backend.tf = legacy_layers.tf = retrograde
-    serialization_lib.tf = rng_utils.tf = _ModuleProxy(retrograde, available=True)
-    summaries = _ModuleProxy(retrograde.summary, scalar=_scalar)
+    tensorflow_layers.patch()
+    summaries = ModuleProxy(retrograde.summary, scalar=_scalar)
     tensorboard.TensorBoard.summary = property(lambda _: summaries)
     tensorboard.keras_model_summary = keras_model_summary
     LossScaleOptimizer.get_scaled_loss = get_scaled_loss
@@ -32,16 +25,6 @@ def patch_keras(tf_keras):
     gradients.patch_optimizers()
     replicas.patch_losses()
     saving.make_atomic()
-
-
-class _ModuleProxy(types.SimpleNamespace):
-    """A module with some names replaced."""
-
-    def __init__(self, module, **names):
-        super().__init__(_module=module, **names)
-
-    def __getattr__(self, name):
-        return getattr(self._module, name)
 
 
 def _scalar(name, data, step=None, description=None):

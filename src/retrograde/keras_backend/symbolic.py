@@ -80,6 +80,8 @@ def _fill_unknown(shape, sizes):
 
 
 def _dummy_array(shape, dtype):
+    if dtype.kind == "O":
+        return np.full(shape, b"", dtype)
     # Zeros are valid indices, ones are valid divisors.
     return np.zeros(shape, dtype) if dtype.kind in "iub" else np.ones(shape, dtype)
 

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from retrograde._api import missing
+from retrograde._api.module_finders import ExistingModule, spec_of_keras
 
 
 def install_as_tensorflow() -> None:
@@ -98,6 +99,8 @@ class _TensorFlow(ModuleType):
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds `tensorflow` and `keras`; raises for packages that require TensorFlow."""
 
+    replaces_tensorflow = True
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
@@ -107,15 +110,12 @@ class _Finder(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}. {reason}", name=fullname)
         if top == "tensorflow":
             return _spec(fullname, _module(fullname) if below else _TensorFlow())
-        if fullname == "keras" and "retrograde.keras" not in sys.modules:
-            importlib.import_module("retrograde.keras")  # which imports `keras` again
-            return _spec(fullname, sys.modules["keras"])
-        return None
+        return spec_of_keras() if fullname == "keras" else None
 
 
 def _spec(name: str, module: ModuleType) -> importlib.machinery.ModuleSpec | None:
     is_package = hasattr(module, "__path__")
-    return importlib.util.spec_from_loader(name, _Loader(module), is_package=is_package)
+    return importlib.util.spec_from_loader(name, ExistingModule(module), is_package=is_package)
 
 
 def _module(fullname: str) -> ModuleType:
@@ -130,16 +130,3 @@ def _module(fullname: str) -> ModuleType:
             message = f"No module named {fullname!r}" + (f". {reason}" if reason else "")
             raise ModuleNotFoundError(message, name=fullname)
     return value
-
-
-class _Loader(importlib.abc.Loader):
-    """Returns an existing module unchanged."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """Returns `None`: the import system creates a module, which `exec_module` replaces."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = self._module
