@@ -16,6 +16,9 @@ import retrograde
 # Keras reads and writes its settings here instead of in the user's home directory.
 os.environ["KERAS_HOME"] = str(pathlib.Path(__file__).parent / ".pytest_cache" / "keras")
 
+# Tests do not use executables of earlier runs.
+os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+
 # A slow machine must not fail tests.
 hypothesis.settings.register_profile("without_deadline", deadline=None)
 hypothesis.settings.load_profile("without_deadline")

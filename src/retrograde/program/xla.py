@@ -15,6 +15,7 @@ from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.ops import collectives
 from retrograde.ops._callbacks import call_on_host
+from retrograde.program.compilation_cache import enable_compilation_cache
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import reroll
@@ -56,6 +57,7 @@ class CompiledProgram:
         self, program: Program, variables: list[Any], first_values: dict[int, int] | None
     ) -> None:
         self._jax = required_jax()
+        enable_compilation_cache(self._jax)
         self._program = program
         self._specs = program.specs
         self._variables = variables
