@@ -91,7 +91,7 @@ RETIRED = [
     ("cure[sd]?", "fix"),
     # Recording
     ("hears?|heard|unheard|overhears?|deaf", "records, observes"),
-    ("listeners?", "recorder"),
+    ("(?<!event[_])listeners?", "recorder"),  # JAX has event_listener
     ("testif(?:y|ies|ied|ying)|testimony", "inspect, report"),
     ("(?:let|lets|letting) go", "frees"),
     ("lend(?:s|ing)?|lent|loan(?:s|ed)?", "donation"),
