@@ -24,6 +24,7 @@ from retrograde.core.program import (
 )
 from retrograde.core.rules import Spec
 from retrograde.ops import arithmetic, elementary, shaping
+from retrograde.program.simplification import renamed
 
 
 def add(a, b, y):
@@ -64,23 +65,23 @@ class TestNeeded:
             sin(0, 4),
             sin(0, 5),
             host,
-            Guard(4, True, True, "bool", None),
+            Guard((4,), True, True, "bool", None),
         ]
 
         assert needed(steps, {0}) == [steps[1], steps[2], *steps[4:]]
-        assert needed([sin(0, 2), Write(0, 2)], ()) == [sin(0, 2), Write(0, 2)]
+        assert needed([sin(0, 2), Write(0, (2,))], ()) == [sin(0, 2), Write(0, (2,))]
 
     def test_keeps_reads_of_variables_whose_values_are_needed(self):
-        read = ReadVariable(0, 2)
+        read = ReadVariable(0, (2,))
         assert needed([read], {2}) == [read]
         assert needed([read], {1}) == []
 
     def test_a_custom_gradient_keeps_its_sources(self):
-        step = CustomGradient("f", len, (0,), (3,), (4,))
+        step = CustomGradient("f", len, (0, 3), (4,))
         assert needed([sin(0, 3), step, sin(3, 5)], {4}) == [sin(0, 3), step]
 
     def test_drops_calls_whose_values_are_known(self):
-        steps = [sin(0, 2), sin(2, 3), Write(0, 3), sin(3, 4)]
+        steps = [sin(0, 2), sin(2, 3), Write(0, (3,)), sin(3, 4)]
         assert needed(steps, {4}, known={2}) == [steps[1], steps[3]]
         assert needed(steps, (), known={2}) == []
 
@@ -129,15 +130,22 @@ class TestEvaluate:
 @pytest.mark.parametrize("kind", [Guard, Write, ReadVariable, CustomGradient, Call])
 def test_values_of_every_kind_of_step_can_be_renamed(kind):
     step = {
-        Guard: Guard(1, False, b"", "numpy", None),
-        Write: Write(0, 1),
-        ReadVariable: ReadVariable(0, 1),
-        CustomGradient: CustomGradient("f", len, (1,), (1, 2), (3,)),
+        Guard: Guard((1,), False, b"", "numpy", None),
+        Write: Write(0, (1,)),
+        ReadVariable: ReadVariable(0, (1,)),
+        CustomGradient: CustomGradient("f", len, (1, 1, 2), (3, 4)),
         Call: add(1, 2, 3),
     }[kind]
-    renamed = step.renamed({1: 7})
-    assert type(renamed) is kind and renamed.outputs == step.outputs
-    assert renamed.inputs == tuple([7 if n == 1 else n for n in step.inputs])
+    found = renamed(step, {1: 7})
+    assert type(found) is kind and found.outputs == step.outputs
+    assert found.inputs == tuple([7 if n == 1 else n for n in step.inputs])
+
+
+def test_the_inputs_of_a_custom_gradient_are_its_sources_and_values():
+    step = CustomGradient("f", len, (1, 5, 6), (3, 4))
+    assert step.sources == (1,)
+    assert step.values == (5, 6)
+    assert CustomGradient("f", len, (1,), ()).sources == (1,)
 
 
 def test_a_program_prints_its_steps():
@@ -167,8 +175,9 @@ def test_a_program_prints_its_steps():
 def test_a_program_prints_every_kind_of_step():
     spec = Spec((), np.dtype("float32"))
     host = Call(HostCallback("now", float, pure=False), (), {}, (3,))
-    step = CustomGradient("clip", len, (0,), (1,), (2,))
-    steps = [host, ReadVariable(0, 1), step, Write(1, 2), Guard(2, False, b"ab", "numpy", None)]
+    step = CustomGradient("clip", len, (0, 1), (2,))
+    guard = Guard((2,), False, b"ab", "numpy", None)
+    steps = [host, ReadVariable(0, (1,)), step, Write(1, (2,)), guard]
     text = str(Program(steps, [spec] * 4, {}, [0], [2, 3], {}))
 
     assert text.splitlines()[1:] == [
@@ -182,7 +191,7 @@ def test_a_program_prints_every_kind_of_step():
 
 
 def test_all_kinds_of_steps_have_inputs_and_outputs():
-    kinds = [k for k in vars(programs).values() if hasattr(k, "renamed")]
+    kinds = [k for k in vars(programs).values() if hasattr(k, "has_side_effects")]
     assert {Call, Guard, Write, ReadVariable, CustomGradient} == set(kinds)
     for kind in kinds:
-        assert all(hasattr(kind, name) for name in ("inputs", "outputs", "has_side_effects"))
+        assert all(hasattr(kind, name) for name in ("inputs", "outputs"))

@@ -4,26 +4,24 @@ import numpy as np
 import pytest
 
 from retrograde.core.apply import PRIMITIVES
-from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.program import inline_kernels
-from retrograde.program.inline_kernels import NAMES, inline
+from retrograde.program.inline_kernels import NAMES, WRITERS
 from tests.ops.cases import CASES, FLOATS
 
-INLINED_CASES = [case for case in CASES if case.primitive.name in inline_kernels._WRITERS]
+INLINED_CASES = [case for case in CASES if case.primitive.name in WRITERS]
 
 
 def test_inlined_kernels_are_names_of_primitives():
-    assert set(inline_kernels._WRITERS) <= set(PRIMITIVES)
+    assert set(WRITERS) <= set(PRIMITIVES)
 
 
 @pytest.mark.parametrize("case", INLINED_CASES, ids=str)
 def test_inlined_source_matches_the_kernel_bit_for_bit(case):
-    call = Call(case.primitive, tuple(range(len(case.inputs))), case.attrs, (len(case.inputs),))
+    write = WRITERS[case.primitive.name]
     for dtype in (None, *FLOATS, np.dtype(np.int32)):
         inputs = [x if dtype is None else x.astype(dtype) for x in map(np.real, case.inputs)]
         names = [f"x{i}" for i in range(len(inputs))]
-        source = inline(call, [Spec(x.shape, x.dtype) for x in inputs], names)
+        source = write([Spec(x.shape, x.dtype) for x in inputs], *names, **case.attrs)
         if source is None:
             continue
         with np.errstate(all="ignore"):
@@ -42,7 +40,6 @@ def test_half_precision_integers_and_complex_numbers_are_not_inlined():
         "sum_to": {"shape": (3,)},
     }.items():
         count = 2 if name == "matmul" else 1
-        call = Call(PRIMITIVES[name], tuple(range(count)), attrs, (count,))
         for dtype in ("float16", "int32", "complex64"):
             spec = Spec((3, 3), np.dtype(dtype))
-            assert inline(call, [spec] * count, ["a", "b"][:count]) is None
+            assert WRITERS[name]([spec] * count, *["a", "b"][:count], **attrs) is None

@@ -31,10 +31,6 @@ class Call(NamedTuple):
         """Whether it is a host callback that is not pure."""
         return not self.primitive.pure
 
-    def renamed(self, same: Mapping[int, int]) -> Call:
-        """Returns the call with other inputs, where `same` has a value that is equal."""
-        return self._replace(inputs=tuple([same.get(n, n) for n in self.inputs]))
-
     def evaluate(self, arrays: Sequence[Any]) -> tuple:
         """Computes the outputs from the arrays of the inputs."""
         y = self.primitive.run(arrays, self.attrs)
@@ -48,109 +44,54 @@ class Guard(NamedTuple):
     `where` tell which conversion it was, and its place in the user's program.
     """
 
-    value: int
+    inputs: tuple[int]
     truth: bool
     key: Any
     how: str
     where: Any
-
-    @property
-    def has_side_effects(self) -> bool:
-        """True: it can end the run."""
-        return True
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """No values."""
-        return ()
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The value."""
-        return (self.value,)
-
-    def renamed(self, same: Mapping[int, int]) -> Guard:
-        """Returns a guard of the value that is equal, if `same` has one."""
-        return self._replace(value=same.get(self.value, self.value))
+    outputs: tuple[()] = ()
+    has_side_effects: bool = True  # it can end the run
 
 
 class Write(NamedTuple):
     """An assignment to a variable, given by its place in the list of variables."""
 
     variable: int
-    value: int
-
-    @property
-    def has_side_effects(self) -> bool:
-        """True: it changes a variable."""
-        return True
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """No values."""
-        return ()
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The value."""
-        return (self.value,)
-
-    def renamed(self, same: Mapping[int, int]) -> Write:
-        """Returns a write of the value that is equal, if `same` has one."""
-        return self._replace(value=same.get(self.value, self.value))
+    inputs: tuple[int]
+    outputs: tuple[()] = ()
+    has_side_effects: bool = True
 
 
 class ReadVariable(NamedTuple):
     """A read of a variable that host code may have changed since it was read before."""
 
     variable: int
-    value: int
-
-    @property
-    def has_side_effects(self) -> bool:
-        """False: the read is not needed if nothing uses the value."""
-        return False
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """No values."""
-        return ()
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """The value."""
-        return (self.value,)
-
-    def renamed(self, _same: Mapping[int, int]) -> ReadVariable:
-        """Returns the step itself, which has no inputs."""
-        return self
+    outputs: tuple[int]
+    inputs: tuple[()] = ()
+    has_side_effects: bool = False
 
 
 class CustomGradient(NamedTuple):
-    """A `custom_gradient`: `outputs` equal `values`, and `rule` leads from them to `sources`."""
+    """A `custom_gradient`: `outputs` equal `values`, and `rule` leads from them to `sources`.
+
+    `inputs` are the sources, followed by the values.
+    """
 
     name: str
     rule: Callable
-    sources: tuple[int, ...]
-    values: tuple[int, ...]
+    inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    has_side_effects: bool = False
 
     @property
-    def has_side_effects(self) -> bool:
-        """False: it only computes."""
-        return False
+    def sources(self) -> tuple[int, ...]:
+        """The values that have a gradient."""
+        return self.inputs[: len(self.inputs) - len(self.outputs)]
 
     @property
-    def inputs(self) -> tuple[int, ...]:
-        """All values that it reads."""
-        return *self.sources, *self.values
-
-    def renamed(self, same: Mapping[int, int]) -> CustomGradient:
-        """Returns the step with other inputs, where `same` has a value that is equal."""
-        sources, values = (
-            tuple([same.get(n, n) for n in part]) for part in (self.sources, self.values)
-        )
-        return self._replace(sources=sources, values=values)
+    def values(self) -> tuple[int, ...]:
+        """The values that are equal to the outputs."""
+        return self.inputs[len(self.inputs) - len(self.outputs) :]
 
 
 class Program(NamedTuple):
@@ -193,13 +134,14 @@ class Program(NamedTuple):
     def _line(self, step: Any) -> str:
         kind = type(step)
         if kind is Guard:
-            value = f"bool({_name(step.value)})" if step.truth else _name(step.value)
+            value = _name(step.inputs[0])
+            value = f"bool({value})" if step.truth else value
             return f"guard {value} is {step.key!r}"
         if kind is Write:
-            return f"variable {step.variable} = {_name(step.value)}"
-        if kind is ReadVariable:
-            return f"{self._described(step.value)} = variable {step.variable}"
+            return f"variable {step.variable} = {_name(step.inputs[0])}"
         made = ", ".join(map(self._described, step.outputs))
+        if kind is ReadVariable:
+            return f"{made} = variable {step.variable}"
         if kind is CustomGradient:
             return (
                 f"{made} = {', '.join(map(_name, step.values))}, with the gradient of {step.name}"

@@ -7,13 +7,10 @@ takes as long as the computation. A replay has fixed shapes and dtypes, so it ch
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from retrograde.core.program import Call
-from retrograde.core.rules import Spec
 from retrograde.fusion.blas_threads import MEDIUM, SMALL, dot
 from retrograde.ops._sums import as_product, ones
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
@@ -21,17 +18,6 @@ from retrograde.values.source import literal
 
 # The names that the source may use, in addition to its arrays.
 NAMES = {"np": np, "ones": ones, "dot": dot}
-
-
-def inline(call: Call, specs: Sequence[Spec], names: Sequence[str]) -> str | None:
-    """Returns source for the kernel of `call` on arrays called `names`, if it is short.
-
-    `specs` has the specs of all values. Returns `None` if the kernel has to be called.
-    """
-    write = _WRITERS.get(getattr(call.primitive, "name", ""))
-    if write is None:
-        return None
-    return write([specs[n] for n in call.inputs], *names, **call.attrs)
 
 
 def _matmul(specs, a, b, *, transpose_a=False, transpose_b=False):
@@ -88,7 +74,9 @@ def _transpose(_specs, x, *, perm):
     return f"{x}.transpose({literal(tuple(perm))})"
 
 
-_WRITERS: dict[str, Any] = {
+# Functions `write(specs, *names, **attrs)` that return source for the kernel of a primitive on
+# arrays with these specs and names, or `None` if the kernel has to be called.
+WRITERS: dict[str, Any] = {
     "matmul": _matmul,
     "mean": _mean,
     "reshape": _reshape,

@@ -74,14 +74,14 @@ def interpret(
                     y = apply(step.primitive, inputs, step.attrs)
             values.update(zip(step.outputs, y if type(y) is tuple else (y,), strict=True))
         elif kind is Guard:
-            key = key_of(values[step.value]._array, step.truth)
+            key = key_of(values[step.inputs[0]]._array, step.truth)
             if key != step.key:
                 return Divergence(guards, key)
             guards += 1
         elif kind is Write:
-            writes[step.variable] = values[step.value]
+            writes[step.variable] = values[step.inputs[0]]
         elif kind is ReadVariable:
-            values[step.value] = tracer.variables[step.variable]._read()
+            values[step.outputs[0]] = tracer.variables[step.variable]._read()
         else:
             interpret_custom_gradient(tracer, step, values, log)
     return Interpreted(values, writes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,14 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
-from retrograde.core.rules import Spec
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops.collectives import as_host_callback
-from retrograde.program.inline_kernels import NAMES, inline
+from retrograde.program.inline_kernels import NAMES, WRITERS
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
 from retrograde.values.source import SourceWriter, is_literal, is_name, literal
-from retrograde.values.thresholds import FREED as _WORTH_FREEING
-from retrograde.values.thresholds import MANY
+from retrograde.values.thresholds import FREED, MANY
 
 # Primitives whose results never share memory with their inputs
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
@@ -36,7 +35,6 @@ class ReplayWriter:
     def __init__(self, program: Program, variables: list[Any]) -> None:
         self._program = program
         self._specs = program.specs
-        self._steps = _fused(program)
         self._variables = variables
         self._writer = SourceWriter(**NAMES, key_of=key_of, Divergence=Divergence)
         self._names: dict[int, str] = {n: f"x{n:d}" for n in program.arguments}
@@ -46,135 +44,89 @@ class ReplayWriter:
         self._lines: list[str] = []
         self._blocks = 0  # number of functions for fused calls
         self._guards = 0
-        self._last = self._last_uses()
-        self._unshared = self._overwritable()
-        self._write()
+        made = [(n, self._specs[n]) for step in program.steps for n in step.outputs]
+        large = {n for n, (shape, dtype) in made if prod(shape) * dtype.itemsize >= FREED}
+        freed = large - program.kept
+        steps = _fused(program) if large else program.steps
+        # The values with arrays that nothing else can hold or view.
+        self._overwritable = freed & _unshared(steps) if freed else freed
+        self._write(steps, freed)
 
     @property
     def source(self) -> str:
         """The source of the replay and of the fused loops that it calls."""
         return self._writer.source
 
-    def _write(self) -> None:
-        arguments = [self._names[n] for n in self._program.arguments]
-        for place, step in enumerate(self._steps):
+    def _write(self, steps: list[Any], freed: set[int]) -> None:
+        """Writes `steps`. The arrays of `freed` are deleted after their last use."""
+        last = last_uses(steps) if freed else {}
+        for place, step in enumerate(steps):
+            values = dict.fromkeys((*step.inputs, *step.outputs)) if freed else {}
+            unused = [n for n in values if n in freed and last[n] == place]
             if type(step) is Call:
-                self._call(step, place)
+                self._call(step, unused)
             elif type(step) is Fused:
                 self._block(step)
             elif type(step) is Guard:
                 self._guard(step)
-            elif type(step) is Write:
-                variable = self._writer.name(self._variables[step.variable], "variable")
-                self._lines.append(f"log.assign_early({variable}, {self._name(step.value)})")
             else:
-                self._read_variable(step)
-            self._free(place)
-        results = _tuple(self._name(n) for n in self._program.results)
-        writes = _tuple(self._name(n) for n in self._program.writes.values())
+                self._access_variable(step)
+            names = dict.fromkeys([self._names[n] for n in unused if n in self._names])
+            if names:
+                self._lines.append(f"del {', '.join(names)}")
+        arguments = [self._names[n] for n in self._program.arguments]
+        results, writes = self._program.results, self._program.writes.values()
         self._writer.write(f"def replay({', '.join([*arguments, 'log'])}):")
-        self._writer.write(*self._lines, f"return {results}, {writes}", depth=1)
+        returned = f"return {self._tuple(results)}, {self._tuple(writes)}"
+        self._writer.write(*self._lines, returned, depth=1)
 
     def compiled(self) -> Callable:
         """Returns the function that the source defines."""
         return self._writer.define("replay", "replay")
 
-    # Liveness
+    def _tuple(self, numbers: Iterable[int]) -> str:
+        names = [self._names[n] for n in numbers]
+        return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
 
-    def _last_uses(self) -> dict[int, list[int]]:
-        """Returns, for each place, the values that are needed there for the last time."""
-        last, kept = last_uses(self._steps), self._program.kept
-        return {
-            place: [
-                n
-                for n in dict.fromkeys((*step.inputs, *step.outputs))
-                if last[n] == place and n not in kept
-            ]
-            for place, step in enumerate(self._steps)
-        }
+    # Steps
 
-    def _overwritable(self) -> set[int]:
-        """Returns the values with large arrays that nothing else can hold or view."""
-        unshared = _unshared(self._steps)
-        large = {n for n in unshared if _nbytes(self._specs[n]) >= _WORTH_FREEING}
-        return large - self._program.kept
-
-    def _free(self, place: int) -> None:
-        names = [
-            self._names[n]
-            for n in self._last.get(place, ())
-            if n in self._names
-            and self._names[n][0] == "a"
-            and _nbytes(self._specs[n]) >= _WORTH_FREEING
-        ]
-        if names:
-            self._lines.append(f"del {', '.join(dict.fromkeys(names))}")
-
-    # Lines
-
-    def _name(self, number: int) -> str:
-        return self._names[number]
-
-    def _new_name(self, number: int) -> str:
-        return self._names.setdefault(number, f"a{number:d}")
-
-    def _call(self, call: Call, place: int) -> None:
-        arguments = [self._name(n) for n in call.inputs]
-        targets = [self._new_name(n) for n in call.outputs]
-        target = ", ".join(targets) + ("," if call.primitive.outputs else "")
-        if type(call.primitive) is HostCallback:
-            host = self._writer.name(call.primitive, call.primitive.name.replace(" ", "_"))
-            args = ", ".join(arguments)
-            source = (
-                f"{host}.f({args})" if call.primitive.pure else f"log.result_of({host}, [{args}])"
-            )
+    def _call(self, call: Call, unused: list[int]) -> None:
+        primitive = call.primitive
+        arguments = [self._names[n] for n in call.inputs]
+        targets = [self._names.setdefault(n, f"a{n:d}") for n in call.outputs]
+        target = ", ".join(targets) + ("," if primitive.outputs else "")
+        if type(primitive) is HostCallback or not primitive.pure:
+            source = self._host_call(call, ", ".join(arguments))
             self._lines.append(f"{target} = {source}" if targets else source)
             return
-        if not call.primitive.pure:
-            host = self._writer.name(as_host_callback(call), call.primitive.name)
-            given = ", ".join(arguments)
-            self._lines.append(
-                f"{target} = {host}.f({given}) if log is None else log.result_of({host}, [{given}])"
+        specs = [self._specs[n] for n in call.inputs]
+        inline = WRITERS.get(primitive.name)
+        source = None if inline is None else inline(specs, *arguments, **call.attrs)
+        if source is None:
+            many = prod(specs[0].shape) >= MANY
+            kernel, first = self._kernel(primitive, many, specs[0].dtype == object)
+            arguments = [*first, *arguments]
+            if unused and not many:
+                target = self._overwrite(call, unused, arguments) or target
+            arguments += [self._keyword(name, value) for name, value in call.attrs.items()]
+            source = f"{kernel}({', '.join(arguments)})"
+        self._lines.append(f"{target} = {source}")
+
+    def _host_call(self, call: Call, arguments: str) -> str:
+        """Returns the call of a host callback, or of a primitive that is not pure."""
+        host = call.primitive
+        if type(host) is HostCallback:
+            name = self._writer.name(host, host.name.replace(" ", "_"))
+            return (
+                f"{name}.f({arguments})" if host.pure else f"log.result_of({name}, [{arguments}])"
             )
-            return
-        inlined = inline(call, self._specs, arguments)
-        if inlined is not None:
-            self._lines.append(f"{target} = {inlined}")
-            return
-        kernel, first = self._kernel(call)
-        arguments = [*first, *arguments]
-        out = self._out(call, place)
-        if out is not None:
-            (n,) = call.outputs
-            same_order = self._same_order(call)
-            self._names[n] = target = self._names.pop(out)
-            arguments.append(f"out={target}{same_order and f' if {same_order} else None'}")
-        arguments += [self._keyword(name, value) for name, value in call.attrs.items()]
-        self._lines.append(f"{target} = {kernel}({', '.join(arguments)})")
+        name = self._writer.name(as_host_callback(call), host.name)
+        return f"{name}.f({arguments}) if log is None else log.result_of({name}, [{arguments}])"
 
-    def _same_order(self, call: Call) -> str:
-        """Returns the condition under which the result may overwrite an input, as source.
-
-        A new array would be C-contiguous, and the memory layout determines the order of summation.
-        """
-        matrices = dict.fromkeys(self._name(n) for n in call.inputs if self._specs[n].ndim > 1)
-        return " and ".join(f"{name}.flags.c_contiguous" for name in matrices)
-
-    def _block(self, fused: Fused) -> None:
-        name = f"blocks_{self._blocks}"
-        self._blocks += 1
-        fused.write(self._writer, name)
-        self._writer.write("", "")
-        targets = [self._new_name(n) for n in fused.outputs]
-        arguments = ", ".join(self._name(n) for n in fused.inputs)
-        self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
-
-    def _kernel(self, call: Call) -> tuple[str, list[str]]:
+    def _kernel(self, primitive: Primitive, many: bool, strings: bool) -> tuple[str, list[str]]:
         """Returns the name of the kernel, and its arguments before the arrays."""
-        primitive = call.primitive
-        if primitive.on_strings is not None and self._specs[call.inputs[0]].dtype == object:
+        if primitive.on_strings is not None and strings:
             return self._writer.name(primitive.on_strings, primitive.name), []
-        many = _size(self._specs[call.inputs[0]]) >= MANY
         kernel = primitive.on_many if many else primitive.on_numpy
         if isinstance(kernel, functools.partial) and kernel.args == (np,) and not kernel.keywords:
             return self._writer.name(kernel.func, primitive.name), ["np"]
@@ -183,34 +135,58 @@ class ReplayWriter:
             return f"np.{name}", []
         return self._writer.name(kernel, primitive.name), []
 
-    def _out(self, call: Call, place: int) -> int | None:
-        """Returns an input whose array the result may overwrite."""
-        many = _size(self._specs[call.inputs[0]]) >= MANY
-        if not _is_ufunc(call.primitive) or call.attrs or many:
+    def _overwrite(self, call: Call, unused: list[int], arguments: list[str]) -> str | None:
+        """Adds an argument by which the result overwrites an unused input, if it may.
+
+        Returns the name of that input. A new array would be C-contiguous, and the memory layout
+        determines the order of summation, so all inputs have to be C-contiguous.
+        """
+        if not _is_ufunc(call.primitive) or call.attrs:
             return None
         (result,) = call.outputs
-        for n in self._last.get(place, ()):
-            if n in self._unshared and n in call.inputs and self._specs[n] == self._specs[result]:
-                return n
+        for n in unused:
+            if (
+                n in self._overwritable
+                and n in call.inputs
+                and self._specs[n] == self._specs[result]
+            ):
+                matrices = [self._names[i] for i in call.inputs if self._specs[i].ndim > 1]
+                flags = [f"{name}.flags.c_contiguous" for name in dict.fromkeys(matrices)]
+                condition = f" if {' and '.join(flags)} else None" if flags else ""
+                self._names[result] = target = self._names.pop(n)
+                arguments.append(f"out={target}{condition}")
+                return target
         return None
 
+    def _keyword(self, name: str, value: Any) -> str:
+        if not is_name(name):
+            raise TypeError(f"Cannot pass an attribute by the name {name!r}.")
+        return f"{name}={literal(value) if is_literal(value) else self._writer.name(value, name)}"
+
+    def _block(self, fused: Fused) -> None:
+        name = f"blocks_{self._blocks}"
+        self._blocks += 1
+        fused.write(self._writer, name)
+        self._writer.write("", "")
+        targets = [self._names.setdefault(n, f"a{n:d}") for n in fused.outputs]
+        arguments = ", ".join([self._names[n] for n in fused.inputs])
+        self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
+
     def _guard(self, guard: Guard) -> None:
-        name = self._name(guard.value)
+        name = self._names[guard.inputs[0]]
         found = f"bool({name})" if guard.truth else f"key_of({name})"
         key = literal(guard.key) if guard.truth else self._writer.name(guard.key, "key")
         self._lines.append(f"if {found} != {key}:")
         self._lines.append(f"    return Divergence({literal(self._guards)}, {found})")
         self._guards += 1
 
-    def _read_variable(self, reading: ReadVariable) -> None:
-        variable = self._writer.name(self._variables[reading.variable], "variable")
-        name = self._new_name(reading.value)
-        self._lines.append(f"{name} = {variable}._array")
-
-    def _keyword(self, name: str, value: Any) -> str:
-        if not is_name(name):
-            raise TypeError(f"Cannot pass an attribute by the name {name!r}.")
-        return f"{name}={literal(value) if is_literal(value) else self._writer.name(value, name)}"
+    def _access_variable(self, step: Write | ReadVariable) -> None:
+        variable = self._writer.name(self._variables[step.variable], "variable")
+        if type(step) is Write:
+            self._lines.append(f"log.assign_early({variable}, {self._names[step.inputs[0]]})")
+        else:
+            name = self._names.setdefault(step.outputs[0], f"a{step.outputs[0]:d}")
+            self._lines.append(f"{name} = {variable}._array")
 
 
 def _unshared(steps: list[Any]) -> set[int]:
@@ -249,11 +225,6 @@ def _fused(program: Program) -> list[Any]:
     return [step for part in reversed(found) for step in part]
 
 
-def _tuple(names: Iterable[str]) -> str:
-    names = list(names)
-    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-
-
 def _is_ufunc(primitive: Any) -> bool:
     return type(primitive) is Primitive and type(primitive.on_numpy) is np.ufunc
 
@@ -263,14 +234,3 @@ def _is_fresh(primitive: Any) -> bool:
     if type(primitive) is not Primitive:
         return False
     return _is_ufunc(primitive) or primitive.writes is not None or primitive.name in _FRESH
-
-
-def _size(spec: Spec) -> int:
-    size = 1
-    for length in spec.shape:
-        size *= length
-    return size
-
-
-def _nbytes(spec: Spec) -> int:
-    return _size(spec) * spec.dtype.itemsize

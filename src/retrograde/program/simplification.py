@@ -60,17 +60,17 @@ class Merged:
     def add(self, step: Any) -> None:
         """Appends a step, unless its outputs equal earlier values."""
         if not self.same.keys().isdisjoint(step.inputs):
-            step = step.renamed(self.same)
+            step = renamed(step, self.same)
         kind = type(step)
         if kind is Call:
             if not step.primitive.pure and may_read_variables(step.primitive):
-                self.steps += [Write(*pair) for pair in self.writes.items()]
+                self.steps += [Write(place, (n,)) for place, n in self.writes.items()]
                 self.writes = {}
             self._add_call(step)
         elif kind is CustomGradient:
             self.same.update(zip(step.outputs, step.values, strict=True))
         elif kind is Write:
-            self.writes[step.variable] = step.value
+            (self.writes[step.variable],) = step.inputs
         else:
             self.steps.append(step)
 
@@ -110,6 +110,11 @@ class Merged:
         return thread.recorders.quietly(call.evaluate, arrays)
 
 
+def renamed(step: Any, same: dict[int, int]) -> Any:
+    """Returns `step` with other inputs, where `same` has values that are equal."""
+    return step._replace(inputs=tuple([same.get(n, n) for n in step.inputs]))
+
+
 class Reduced(NamedTuple):
     """A backward pass without some of its cotangents.
 
@@ -135,7 +140,7 @@ def without_cotangents(
     same, absent = reduced.same, reduced.absent
     for step in steps:
         if not same.keys().isdisjoint(step.inputs):
-            step = step.renamed(same)
+            step = renamed(step, same)
         read = dependent.intersection(step.values if type(step) is CustomGradient else step.inputs)
         if read:
             dependent.update(step.outputs)

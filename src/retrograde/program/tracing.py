@@ -203,7 +203,7 @@ class Tracer(Recorder):
         """Returns the tensors from which all other values were computed, by number."""
         versions = [pair for pairs in self._versions.values() for pair in pairs]
         read = {n for n in self.first_values if n >= 0}
-        read |= {e.value for e in self.steps if type(e) is ReadVariable}
+        read |= {n for e in self.steps if type(e) is ReadVariable for n in e.outputs}
         found = dict(enumerate(self.inputs)) | self.constants | self.host_results
         return found | {n: x for x, n in versions if n in read}
 
@@ -314,7 +314,7 @@ class Tracer(Recorder):
         made = tuple(
             [self._add_output(y, self._changing[n]) for y, n in zip(outputs, values, strict=True)]
         )
-        self.steps.append(CustomGradient(call.name, call.rule, numbers, values, made))
+        self.steps.append(CustomGradient(call.name, call.rule, numbers + values, made))
 
     def record_host(self, host: HostCallback, inputs: tuple, result: Any = None) -> Any:
         """Records a host callback. Calls it unless its result is given."""
@@ -353,7 +353,7 @@ class Tracer(Recorder):
         elif not any(known is tensor for known, _ in versions):
             number = self._new(tensor._array, changing=True)
             versions.append((tensor, number))
-            self.steps.append(ReadVariable(place, number))
+            self.steps.append(ReadVariable(place, (number,)))
         elif self._assigned.pop(variable._id, None) is tensor:
             self._read_again(variable, place, tensor)
 
@@ -370,7 +370,7 @@ class Tracer(Recorder):
         made = self._new(tensor._array, self._changing[value])
         self._versions[variable._id].append((tensor, made))
         first = self.first_values[place]
-        self.steps.append(CustomGradient("assign", to_variable, (first,), (value,), (made,)))
+        self.steps.append(CustomGradient("assign", to_variable, (first, value), (made,)))
 
     def _place(self, variable: Any) -> int:
         place = self._places.setdefault(variable._id, len(self.variables))
@@ -403,11 +403,11 @@ class Tracer(Recorder):
             versions.append((tensor, number))
         if tensor._spec.dtype in dtypes.INEXACT:
             self._assigned[variable._id] = tensor
-        self.steps.append(Write(place, number))
+        self.steps.append(Write(place, (number,)))
 
     def add_writes(self, writes: dict[int, int]) -> None:
         """Records the last values of variables, by place."""
-        self.steps += [Write(place, number) for place, number in writes.items()]
+        self.steps += [Write(place, (number,)) for place, number in writes.items()]
 
     def update(self, variable: Any, primitive: Any, operand: Any) -> None:
         """Assigns `primitive(variable, operand)` to `variable`."""
@@ -433,7 +433,7 @@ class Tracer(Recorder):
             return  # Python is about to raise an error
         self._guarded.add((number, truth))
         key = key_of(array, truth)
-        self.steps.append(Guard(number, truth, key, how, caller_location()))
+        self.steps.append(Guard((number,), truth, key, how, caller_location()))
 
 
 _OUT_OF_SCOPE = (

@@ -64,12 +64,13 @@ class CompiledProgram:
         self._before: list[Any] = []  # steps that run in Python before the compiled program
         self._calls: list[Call] = []
         self._guards: list[tuple[int, Guard]] = []
+        self._computed: set[int] = set()
         self._partition()
-        available = set(program.arguments) | self._made_before
+        available = {*program.arguments, *(n for _, s in self._before for n in s.outputs)}
         large = [
             n for n, x in program.constants.items() if x.nbytes > _SMALL and not _is_identity(x)
         ]
-        needed = self._needed_in_program()
+        needed = {n for call in self._calls for n in call.inputs}
         self._inside = {
             n: x for n, x in program.constants.items() if n in needed and n not in large
         }
@@ -81,7 +82,7 @@ class CompiledProgram:
         self.parameters = [n for n in given if n not in self.donated_inputs.values()]
         self._large = [n for n in large if n in needed]
         outputs = [*[program.writes[place] for place in self.donated], *program.results]
-        outputs += [*program.writes.values(), *(g.value for _, g in self._guards)]
+        outputs += [*program.writes.values(), *(n for _, g in self._guards for n in g.inputs)]
         self.outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
         self.large = tuple([self._put(program.constants[n]) for n in self._large])
         used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
@@ -103,7 +104,7 @@ class CompiledProgram:
         program = self._program
         held = {*program.results, *program.writes.values()}
         for _, entry in self._before:
-            held.update(entry.inputs if type(entry) is Call else [entry.value])
+            held.update(entry.inputs)
         places = {y: place for place, y in program.writes.items() if y in self._computed}
         if len(places) < len(program.writes):  # all writes are committed at once, or none is
             return
@@ -129,27 +130,17 @@ class CompiledProgram:
 
     def _partition(self) -> None:
         """Separates the steps that run in Python first from those that are compiled."""
-        computed: set[int] = set()
-        made_before: set[int] = set()
         place = 0
         for entry in self._program.steps:
+            is_first = self._computed.isdisjoint(entry.inputs)
             if type(entry) is Guard:
-                if entry.value in computed:
-                    self._guards.append((place, entry))
-                else:
-                    self._before.append((place, entry))
+                (self._before if is_first else self._guards).append((place, entry))
                 place += 1
-            elif type(entry) is ReadVariable:
+            elif is_first and _runs_in_python(entry):
                 self._before.append((-1, entry))
-                made_before.add(entry.value)
-            elif type(entry.primitive) is HostCallback and computed.isdisjoint(entry.inputs):
-                self._before.append((-1, entry))
-                made_before.update(entry.outputs)
             else:
                 self._calls.append(entry)
-                computed.update(entry.outputs)
-        self._computed = computed
-        self._made_before = made_before
+                self._computed.update(entry.outputs)
 
     def _options(self) -> dict[str, Any]:
         """Returns the compiler options, without those that this version of XLA does not have."""
@@ -170,9 +161,6 @@ class CompiledProgram:
             if largest > 1 << 16 or math.prod(sizes[-3:]) > 1 << 36:
                 return False
         return True
-
-    def _needed_in_program(self) -> set[int]:
-        return {n for call in self._calls for n in call.inputs}
 
     def _put(self, array: Any) -> Any:
         with self.precision(_is_wide(array.dtype)):
@@ -231,7 +219,7 @@ class CompiledProgram:
             arrays = (*[values[n] for n in self.parameters], *self.large)
             values.update(zip(self.outputs, self._made(arrays, donation), strict=True))
         for place, guard in self._guards:
-            key = key_of(np.asarray(values[guard.value]), guard.truth)
+            key = key_of(np.asarray(values[guard.inputs[0]]), guard.truth)
             if key != guard.key:
                 return Divergence(place, key)
         writes = [n for place, n in self._program.writes.items() if place not in self.donated]
@@ -248,10 +236,10 @@ class CompiledProgram:
         self, place: int, entry: Any, values: dict, log: CallbackLog
     ) -> Divergence | None:
         if type(entry) is ReadVariable:
-            values[entry.value] = device_array(self._variables[entry.variable]._current())
+            values[entry.outputs[0]] = device_array(self._variables[entry.variable]._current())
             return None
         if type(entry) is Guard:
-            key = key_of(np.asarray(self._value(entry.value, values)), entry.truth)
+            key = key_of(np.asarray(self._value(entry.inputs[0], values)), entry.truth)
             return Divergence(place, key) if key != entry.key else None
         host = entry.primitive
         arrays = [np.asarray(self._value(n, values)) for n in entry.inputs]
@@ -304,6 +292,10 @@ def _supported(*options: tuple[str, Any]) -> dict[str, Any]:
     except jax.errors.JaxRuntimeError:
         return {}
     return dict(options)
+
+
+def _runs_in_python(step: Any) -> bool:
+    return type(step) is ReadVariable or type(step.primitive) is HostCallback
 
 
 def _with_shape(array: np.ndarray, spec: Any) -> np.ndarray:

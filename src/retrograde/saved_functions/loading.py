@@ -179,12 +179,12 @@ def _load_step(data: Mapping, values: _Values) -> Any:
         inputs, used = values.use(data["inputs"]), values.use(data["values"])
         outputs = values.make(data["outputs"])
         _check(len(used) == len(outputs), "a custom gradient has a wrong number of outputs")
-        return CustomGradient(text(data["custom gradient"]), _refuse, inputs, used, outputs)
+        return CustomGradient(text(data["custom gradient"]), _refuse, inputs + used, outputs)
     if "guard" in data:
-        (value,) = values.use([data["guard"]])
+        inputs = values.use([data["guard"]])
         truth, key = boolean(data["truth"]), decode(data["key"])
         _check(type(key) in ((bool,) if truth else (bytes, tuple)), "a guard has no key")
-        return Guard(value, truth, key, text(data["how"]), None)
+        return Guard(inputs, truth, key, text(data["how"]), None)
     inputs = values.use(data["inputs"])
     if "host" in data:
         host = CALLBACK_BUILDERS[data["host"]](

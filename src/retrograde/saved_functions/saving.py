@@ -213,7 +213,7 @@ def _name(spec: Spec) -> str:
 def _save_step(step: Any, what: str) -> dict:
     if type(step) is Guard:
         key = encode(step.key, what)
-        return {"guard": step.value, "truth": step.truth, "key": key, "how": step.how}
+        return {"guard": step.inputs[0], "truth": step.truth, "key": key, "how": step.how}
     if type(step) is CustomGradient:
         parts = {"inputs": step.sources, "values": step.values, "outputs": step.outputs}
         return {"custom gradient": step.name, **parts}
