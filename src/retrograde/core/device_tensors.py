@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.lazy import LazyTensor, Materializer
-from retrograde.core.recorders import thread
+from retrograde.core.recorders import next_id, thread
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 
@@ -134,5 +134,8 @@ def spec_of_argument(x: Any) -> Spec | None:
 def on_device(value: Any, tensor_id: int | None = None) -> Tensor:
     """Returns a tensor for the result of a program, a JAX array or a NumPy array."""
     if isinstance(value, (np.ndarray, np.generic)):
-        return Tensor(value, tensor_id)
+        tensor = object.__new__(Tensor)  # without a call, as for the results of kernels
+        tensor._array = value
+        tensor._id = tensor_id or next_id()
+        return tensor
     return LazyTensor(DeviceArray(value), tensor_id)

@@ -74,7 +74,7 @@ class Tensor(_TensorBase):
     _device: Any = None  # the JAX array, if the value stays on a device after a compiled program
 
     def __init__(self, array: Any, tensor_id: int | None = None) -> None:
-        if type(array) is not np.ndarray:
+        if not isinstance(array, (np.ndarray, np.generic)):
             namespaces.register(array)
         self._array = array
         self._id = tensor_id or next_id()

@@ -212,7 +212,8 @@ class Variable(_VariableBase, metaclass=_Creating):
 
     @property
     def _spec(self) -> Any:
-        return self._current()._spec
+        tensor = self._tensor
+        return (self._current() if tensor is None else tensor)._spec
 
     def _read(self) -> Tensor:
         """Returns the current tensor, for use as an input. It has the id of the variable."""
@@ -308,10 +309,7 @@ class Variable(_VariableBase, metaclass=_Creating):
         if tracer is None:
             self._hold(Tensor(array, self._id))
         else:
-            before = self._current()
-            tracer.will_write(self, before)
-            self._hold(Tensor(array, self._id))
-            tracer.write(self, value, before)
+            tracer.assign(self, array, value)
         # Type checkers are told that it is a variable, which chained calls rely on.
         return self if read_value else None  # type: ignore[return-value]
 
@@ -343,14 +341,14 @@ class Variable(_VariableBase, metaclass=_Creating):
         """Returns the array of `value`, which is about to be assigned to this variable."""
         if isinstance(value, IndexedSlices):
             value = dense(value)
-        held = tensor_or_variable(value)
-        if held is None:
+        tensor = _tensor_of(value)
+        if tensor is None:
             return as_array(value, self._spec.dtype)
-        tensor = held._read()
-        escape(tensor, how)
         for recorder in thread.recorders:
             recorder.store(self, tensor)
-        return check_dtype(tensor._array, self._spec.dtype)
+        escape(tensor, how)
+        array, dtype = tensor._array, self._spec.dtype
+        return array if array.dtype is dtype else check_dtype(array, dtype)
 
     def _shape_message(self, shape: tuple) -> str:
         return (
@@ -367,8 +365,7 @@ class Variable(_VariableBase, metaclass=_Creating):
             plain = not namespaces.involves_foreign((self._spec, delta._spec))
         if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
             return self if read_value else None
-        array = self._operand(delta, how)
-        now = self._spec
+        now, array = self._spec, self._operand(delta, how)
         if now.dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
         if array.shape != now.shape:
@@ -377,9 +374,8 @@ class Variable(_VariableBase, metaclass=_Creating):
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
         if recorders.tracer is not None:
-            recorders.tracer.update(
-                self, primitive, array if tensor_or_variable(delta) is None else delta
-            )
+            operand = _tensor_of(delta)
+            recorders.tracer.update(self, primitive, Tensor(array) if operand is None else operand)
             return self if read_value else None
         del now  # an array that has another holder is not updated in place
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
@@ -415,10 +411,8 @@ class Variable(_VariableBase, metaclass=_Creating):
         The update runs on a temporary variable with the same value. That makes it a pure function
         of arrays.
         """
-        given = [
-            Tensor(as_array(x)) if tensor_or_variable(x) is None else tensor_or_variable(x)._read()
-            for x in operands
-        ]
+        pairs = [(x, _tensor_of(x)) for x in operands]
+        given = [Tensor(as_array(x)) if tensor is None else tensor for x, tensor in pairs]
 
         def new_value(old: Any, *arrays: Any) -> Any:
             with isolate():
@@ -451,6 +445,14 @@ class Variable(_VariableBase, metaclass=_Creating):
             "aggregation": self._aggregation,
             "shape": self._shape,
         }
+
+
+def _tensor_of(value: Any) -> Tensor | None:
+    """Returns the tensor that `value` is or holds, or `None`."""
+    if isinstance(value, Tensor):
+        return value
+    held = tensor_or_variable(value)
+    return None if held is None else held._read()
 
 
 def _restore(array: np.ndarray, settings: dict) -> Variable:

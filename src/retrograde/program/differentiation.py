@@ -40,7 +40,9 @@ class DifferentiableProgram:
         self.compiles = compiles
         given = set(arguments)
         self.constants = {n: x for n, x in tracer.constants.items() if n not in given}
-        self._is_one_call = not any(map(_must_be_interpreted, tracer.steps))
+        # Other steps depend on the arguments and on random numbers only.
+        reads = any([type(step) is ReadVariable for step in tracer.steps])
+        self._is_one_call = not (reads or may_read_variables(tracer.steps))
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, tensors: list[Tensor], log: CallbackLog | None) -> Any:
@@ -67,11 +69,6 @@ class DifferentiableProgram:
         if type(interpreted) is Divergence:
             return interpreted
         return [interpreted.values[n] for n in self.results], interpreted.writes
-
-
-def _must_be_interpreted(step: Any) -> bool:
-    """Returns whether a step depends on more than the arguments and random numbers."""
-    return type(step) is ReadVariable or (type(step) is Call and may_read_variables(step.primitive))
 
 
 def _has_batch(tensors: list[Tensor]) -> bool:

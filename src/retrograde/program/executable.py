@@ -35,7 +35,7 @@ class Executable:
         self.program = program
         self.uncompiled = can_compile(program) if compiles else None
         self.compiles = compiles and self.uncompiled is None
-        self.calls_python = any(type(call.primitive) is HostCallback for call in program.calls)
+        self.calls_python = any([type(call.primitive) is HostCallback for call in program.calls])
         self.seconds = 0.0  # time for code generation or compilation
         self._variables = variables
         self._first_values = first_values

@@ -21,7 +21,7 @@ NAMES = {"np": np, "ones": ones, "dot": dot}
 
 
 def _matmul(specs, a, b, *, transpose_a=False, transpose_b=False):
-    if any(spec.ndim != 2 or spec.dtype not in SINGLE_AND_DOUBLE for spec in specs):
+    if any([len(s.shape) != 2 or s.dtype not in SINGLE_AND_DOUBLE for s in specs]):
         return None
     first, second = (spec.shape for spec in specs)
     work = math.prod(first) * second[0 if transpose_b else 1]

@@ -60,7 +60,7 @@ def interpret(
         if kind is Call:
             inputs = tuple([values[n] for n in step.inputs])
             if type(step.primitive) is HostCallback:
-                if may_read_variables(step.primitive):
+                if may_read_variables([step]):
                     for place, tensor in writes.items():
                         log.assign_early(tracer.variables[place], tensor._array)
                     writes = {}

@@ -100,8 +100,8 @@ class ReplayWriter:
             self._lines.append(f"{target} = {source}" if targets else source)
             return
         specs = [self._specs[n] for n in call.inputs]
-        inline = WRITERS.get(primitive.name)
-        source = None if inline is None else inline(specs, *arguments, **call.attrs)
+        inline: Any = WRITERS.get(primitive.name)
+        source = inline and inline(specs, *arguments, **call.attrs)
         if source is None:
             many = prod(specs[0].shape) >= MANY
             kernel, first = self._kernel(primitive, many, specs[0].dtype == object)
@@ -182,7 +182,7 @@ class ReplayWriter:
 
     def _access_variable(self, step: Write | ReadVariable) -> None:
         variable = self._writer.name(self._variables[step.variable], "variable")
-        if type(step) is Write:
+        if isinstance(step, Write):
             self._lines.append(f"log.assign_early({variable}, {self._names[step.inputs[0]]})")
         else:
             name = self._names.setdefault(step.outputs[0], f"a{step.outputs[0]:d}")

@@ -63,12 +63,13 @@ class Merged:
             step = renamed(step, self.same)
         kind = type(step)
         if kind is Call:
-            if not step.primitive.pure and may_read_variables(step.primitive):
+            if not step.primitive.pure and may_read_variables([step]):
                 self.steps += [Write(place, (n,)) for place, n in self.writes.items()]
                 self.writes = {}
             self._add_call(step)
         elif kind is CustomGradient:
-            self.same.update(zip(step.outputs, step.values, strict=True))
+            # The last inputs are the values that the outputs equal.
+            self.same.update(zip(step.outputs[::-1], step.inputs[::-1], strict=False))
         elif kind is Write:
             (self.writes[step.variable],) = step.inputs
         else:

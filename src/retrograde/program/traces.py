@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.device_tensors import on_device
-from retrograde.core.host_callbacks import HostCallback
-from retrograde.core.program import Call, Guard
+from retrograde.core.program import Guard
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
@@ -21,7 +20,7 @@ from retrograde.program.executable import Executable
 from retrograde.program.fast_path import make_fast_call
 from retrograde.program.interpreter import Divergence, interpret
 from retrograde.program.simplification import simplify
-from retrograde.program.tracing import CallbackLog, Tracer
+from retrograde.program.tracing import CallbackLog, Tracer, may_read_variables
 from retrograde.program.xla import CompiledProgram
 from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
@@ -175,9 +174,7 @@ class Trace:
 
     def has_effects(self) -> bool:
         """Returns whether host callbacks have side effects other than drawing random numbers."""
-        calls = [e for e in self.executable.program.steps if type(e) is Call]
-        hosts = [call.primitive for call in calls if type(call.primitive) is HostCallback]
-        return any(not (host.pure or host.draws) for host in hosts)
+        return may_read_variables(self.executable.program.steps)
 
     def argument_specs(self) -> list[Spec]:
         """Returns the specs of the tensors among the arguments."""

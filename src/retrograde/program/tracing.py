@@ -6,7 +6,8 @@ import copy
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.host_callbacks import NUMPY_CALL, HostCallback, wrap_result
 from retrograde.core.lazy import Materializer, make_lazy
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
-from retrograde.core.recorders import Recorder, isolate
+from retrograde.core.recorders import Recorder, isolate, thread
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable_cell import commit, writing
@@ -27,11 +28,11 @@ from retrograde.ops import random_state
 from retrograde.values import dtypes
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.source_location import (
+    LIBRARIES,
     Place,
     caller_location,
     first_output,
     locals_of,
-    place_and_callers,
 )
 
 
@@ -147,8 +148,10 @@ class Tracer(Recorder):
         self.created: list[weakref.ref] = []
         self._tensors: list[weakref.ref] = [weakref.ref(x) for x in inputs]  # and outputs of steps
         self.log = log
-        self._numbers: dict[int, int] = {}
-        self._versions: dict[int, list[tuple[Tensor, int]]] = {}
+        self.read_tensors: dict[int, Tensor] = {}  # that variables held when they were read
+        self._numbers: dict[int, int] = {}  # by the ids of tensors
+        self._versions: dict[int, dict[int, int]] = {}  # by variable: numbers by `id` of tensors
+        self._alive: list[Tensor] = []  # the tensors in `_versions`
         self._assigned: dict[int, Any] = {}  # assigned to variables and not read yet
         self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}
         self._arrays: dict[int, tuple[Any, int]] = {}
@@ -179,7 +182,8 @@ class Tracer(Recorder):
         branch.rules = dict(self.rules)  # branches may use the same numbers
         branch.specs, branch._changing = list(self.specs), list(self._changing)
         branch._numbers, branch._arrays = dict(self._numbers), dict(self._arrays)
-        branch._versions = {key: list(pairs) for key, pairs in self._versions.items()}
+        branch._versions = {key: dict(numbers) for key, numbers in self._versions.items()}
+        branch._alive = list(self._alive)
         branch._guarded, branch._assigned = set(self._guarded), dict(self._assigned)
         return branch
 
@@ -201,27 +205,16 @@ class Tracer(Recorder):
 
     def source_tensors(self) -> dict[int, Tensor]:
         """Returns the tensors from which all other values were computed, by number."""
-        versions = [pair for pairs in self._versions.values() for pair in pairs]
-        read = {n for n in self.first_values if n >= 0}
-        read |= {n for e in self.steps if type(e) is ReadVariable for n in e.outputs}
-        found = dict(enumerate(self.inputs)) | self.constants | self.host_results
-        return found | {n: x for x, n in versions if n in read}
+        inputs = dict(enumerate(self.inputs))
+        return inputs | self.constants | self.host_results | self.read_tensors
 
     def first_tensors(self) -> dict[int, Tensor]:
         """Returns the tensors that variables held when they were first read, by place."""
-        found = {}
-        for place, first in enumerate(self.first_values):
-            if first >= 0:
-                versions = self._versions[self.variables[place]._id]
-                found[place] = next(tensor for tensor, number in versions if number == first)
-        return found
+        return {p: self.read_tensors[n] for p, n in enumerate(self.first_values) if n >= 0}
 
     def exposes_arguments(self) -> bool:
         """Returns whether a host callback may access a variable among the arguments."""
-        calls = [entry for entry in self.steps if type(entry) is Call]
-        return bool(self.variable_argument_count) and any(
-            may_read_variables(call.primitive) for call in calls
-        )
+        return bool(self.variable_argument_count) and may_read_variables(self.steps)
 
     def close(self) -> None:
         """Ends tracing, and frees all tensors except constants."""
@@ -230,10 +223,10 @@ class Tracer(Recorder):
             self.variables[: self.variable_argument_count] = [None] * self.variable_argument_count
         if self.created:
             self.variables = []
-        self.host_results, self.before, self._draws, self._arrays = {}, {}, {}, {}
-        self._assigned = {}
-        if not any(type(e) is CustomGradient and e.rule is not to_variable for e in self.steps):
-            self._numbers, self._versions = {}, {}
+        self.host_results, self.read_tensors, self.before = {}, {}, {}
+        self._draws, self._arrays, self._assigned = {}, {}, {}
+        if not any([type(e) is CustomGradient and e.rule is not to_variable for e in self.steps]):
+            self._numbers, self._versions, self._alive = {}, {}, []
             for reference in self._tensors:
                 tensor = reference()
                 if tensor is not None:
@@ -250,14 +243,9 @@ class Tracer(Recorder):
     def number(self, x: Tensor) -> int:
         """Returns the number of the value of `x`, which is a constant if it is new."""
         versions = self._versions.get(x._id)
-        if versions is not None:
-            for tensor, number in reversed(versions):
-                if tensor is x:
-                    return number
-        else:
-            known = self._numbers.get(x._id)
-            if known is not None:
-                return known
+        known = self._numbers.get(x._id) if versions is None else versions.get(id(x))
+        if known is not None:
+            return known
         kept = self._arrays.get(id(x._array))
         if kept is not None and kept[0]() is x._array:
             number = kept[1]
@@ -267,8 +255,13 @@ class Tracer(Recorder):
         if versions is None:
             self._numbers[x._id] = number
         else:
-            versions.append((x, number))
+            self._add_version(x, number)
         return number
+
+    def _add_version(self, x: Tensor, number: int) -> None:
+        """Gives a number to a tensor of a variable."""
+        self._versions[x._id][id(x)] = number
+        self._alive.append(x)
 
     def changes(self, x: Tensor) -> bool:
         """Returns whether the value of `x` may differ in another call."""
@@ -280,7 +273,8 @@ class Tracer(Recorder):
         array = y._array
         # All occurrences of `np.True_` are one object.
         if id(array) not in self._inputs and type(array) is not np.bool_:
-            self._arrays[id(array)] = (_reference(array), number)
+            is_array = type(array) is np.ndarray  # scalars have no weak references
+            self._arrays[id(array)] = weakref.ref(array) if is_array else lambda: array, number
         return number
 
     # Events
@@ -295,8 +289,21 @@ class Tracer(Recorder):
         self.origins[made[0]] = self._origin(sys._getframe(1))
 
     def _origin(self, frame: FrameType | None) -> Origin:
-        """Returns the origin of the call that `frame` makes."""
-        place, passes = place_and_callers(frame, backward_pass.__code__)
+        """Returns the origin of the call that `frame` makes.
+
+        Tracing does this for every call, so the loop over the frames calls nothing.
+        """
+        place, passes, searches = None, [], True
+        while frame is not None and place is None:
+            code = frame.f_code
+            library = LIBRARIES[code.co_filename]
+            if not library:
+                place = Place(code, frame.f_lasti)
+            elif library is not True and library.code is code:
+                searches, place = False, library.place(frame)
+            elif searches and code is backward_pass.__code__:
+                passes.append(frame)
+            frame = frame.f_back
         for backward in passes:
             plan, out = locals_of(backward, "plan", "out")
             of = self._numbers.get(first_output(out))
@@ -344,18 +351,24 @@ class Tracer(Recorder):
 
     def read(self, variable: Any) -> None:
         """Records the first read of a variable, and each read after host code has changed it."""
-        place = self._place(variable)
-        tensor = variable._current()
+        tensor = variable._tensor
+        if tensor is None:
+            tensor = variable._current()
         versions = self._versions.get(variable._id)
         if versions is None:
-            number = self.first_values[place] = self._new(tensor._array, changing=True)
-            self._versions[variable._id] = [(tensor, number)]
-        elif not any(known is tensor for known, _ in versions):
-            number = self._new(tensor._array, changing=True)
-            versions.append((tensor, number))
-            self.steps.append(ReadVariable(place, (number,)))
+            self._versions[variable._id] = {}
+            self.first_values[self._place(variable)] = self._new_version(tensor)
+        elif id(tensor) not in versions:
+            self.steps.append(ReadVariable(self._place(variable), (self._new_version(tensor),)))
         elif self._assigned.pop(variable._id, None) is tensor:
-            self._read_again(variable, place, tensor)
+            self._read_again(variable, self._place(variable), tensor)
+
+    def _new_version(self, tensor: Tensor) -> int:
+        """Numbers the tensor of a variable that is read."""
+        number = self._new(tensor._array, changing=True)
+        self.read_tensors[number] = tensor
+        self._add_version(tensor, number)
+        return number
 
     def _read_again(self, variable: Any, place: int, tensor: Tensor) -> None:
         """Records that a value read after an assignment depends on `variable` only.
@@ -364,11 +377,13 @@ class Tracer(Recorder):
         """
         if self.first_values[place] < 0:
             before = self.before[variable._id][1]
-            first = self.first_values[place] = self._new(before._array, changing=True)
-            self._versions[variable._id].insert(0, (before, first))
+            known = self._versions[variable._id].get(id(before))
+            self.first_values[place] = self._new_version(before)
+            if known is not None:  # it was assigned before it was read
+                self._add_version(before, known)
         value = self.number(tensor)
         made = self._new(tensor._array, self._changing[value])
-        self._versions[variable._id].append((tensor, made))
+        self._add_version(tensor, made)
         first = self.first_values[place]
         self.steps.append(CustomGradient("assign", to_variable, (first, value), (made,)))
 
@@ -387,38 +402,35 @@ class Tracer(Recorder):
         """Restores the values that variables had before the call."""
         restore(self.before)
 
-    def will_write(self, variable: Any, before: Tensor) -> None:
-        """Keeps the tensor `before` the first write to `variable`, which `undo` restores."""
-        self.before.setdefault(variable._id, (variable, before))
-
-    def write(self, variable: Any, value: Any, before: Tensor) -> None:
-        """Records an assignment of `value` to `variable`, which held `before`."""
-        held = tensor_or_variable(value)
+    def assign(self, variable: Any, array: Any, value: Any) -> None:
+        """Assigns `array`, the array of `value`, to `variable`."""
+        held, before = tensor_or_variable(value), variable._current()
         source = before if held is variable else None if held is None else held._read()
-        tensor = variable._current()
-        place = self._place(variable)
-        versions = self._versions.setdefault(variable._id, [])
+        self._write(variable, before, array, source)
+
+    def _write(self, variable: Any, before: Tensor, array: Any, source: Tensor | None) -> None:
+        """Replaces the tensor `before` of `variable`. `source` is `None` for a constant."""
+        self.before.setdefault(variable._id, (variable, before))
+        tensor = Tensor(array, variable._id)
+        variable._hold(tensor)
+        self._versions.setdefault(variable._id, {})
         number = self.number(tensor if source is None else source)
-        if source is not None:
-            versions.append((tensor, number))
-        if tensor._spec.dtype in dtypes.INEXACT:
+        self._add_version(tensor, number)
+        if array.dtype in dtypes.INEXACT:
             self._assigned[variable._id] = tensor
-        self.steps.append(Write(place, (number,)))
+        self.steps.append(Write(self._place(variable), (number,)))
 
     def add_writes(self, writes: dict[int, int]) -> None:
         """Records the last values of variables, by place."""
         self.steps += [Write(place, (number,)) for place, number in writes.items()]
 
-    def update(self, variable: Any, primitive: Any, operand: Any) -> None:
+    def update(self, variable: Any, primitive: Any, operand: Tensor) -> None:
         """Assigns `primitive(variable, operand)` to `variable`."""
-        held = tensor_or_variable(operand)
-        operand = Tensor(operand) if held is None else held._read()
-        with isolate(self), writing:
-            before = variable._read()
+        with isolate(self) if len(thread.recorders) > 1 else nullcontext(), writing:
+            self.read(variable)
+            before = variable._current()
             value = apply(primitive, (before, operand))
-            self.will_write(variable, before)
-            variable._hold(Tensor(value._array, variable._id))
-            self.write(variable, value, before)
+            self._write(variable, before, value._array, value)
 
     def escape(self, tensor: Any, how: str) -> None:
         """Records a guard for a value that Python uses."""
@@ -467,9 +479,13 @@ class OutOfScope(Materializer):
         return "<tf.Tensor: out of scope, created inside a tf.function>"
 
 
-def may_read_variables(host: Any) -> bool:
-    """Returns whether a host callback may read variables: not if it only draws random numbers."""
-    return type(host) is HostCallback and not (host.pure or host.draws)
+def may_read_variables(steps: Iterable[Any]) -> bool:
+    """Returns whether a step is a host callback that may read variables and have side effects.
+
+    Drawing random numbers does not count.
+    """
+    calls = [step.primitive for step in steps if type(step) is Call]
+    return any([type(p) is HostCallback and not (p.pure or p.draws) for p in calls])
 
 
 def key_of(array: Any, truth: bool = False) -> Any:
@@ -478,8 +494,3 @@ def key_of(array: Any, truth: bool = False) -> Any:
         return bool(array)
     array = np.asarray(array)
     return tuple(array.ravel().tolist()) if array.dtype.kind == "O" else array.tobytes()
-
-
-def _reference(array: Any) -> Callable:
-    """Returns a weak reference to `array`. NumPy scalars are kept alive."""
-    return weakref.ref(array) if type(array) is np.ndarray else lambda: array

@@ -75,11 +75,7 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
 
 def is_user_frame(frame: FrameType) -> bool:
     """Returns whether `frame` is in the user's program."""
-    filename = frame.f_code.co_filename
-    library = _IS_LIBRARY.get(filename)
-    if library is None:
-        library = _IS_LIBRARY[filename] = _is_library(filename)
-    return not library
+    return not LIBRARIES[frame.f_code.co_filename]
 
 
 class InterpreterFrames(NamedTuple):
@@ -97,12 +93,12 @@ class InterpreterFrames(NamedTuple):
 
 def register_interpreter(interpreter: InterpreterFrames) -> None:
     """Makes `place_of` use `interpreter`. A file can have one interpreter."""
-    _IS_LIBRARY[interpreter.code.co_filename] = interpreter
+    LIBRARIES[interpreter.code.co_filename] = interpreter
 
 
 def interpreter_of(frame: FrameType) -> InterpreterFrames | None:
     """Returns the interpreter that runs in `frame`, or `None`."""
-    interpreter = _IS_LIBRARY.get(frame.f_code.co_filename)
+    interpreter = LIBRARIES[frame.f_code.co_filename]
     return (
         interpreter
         if isinstance(interpreter, InterpreterFrames) and interpreter.code is frame.f_code
@@ -116,10 +112,7 @@ def place_of(frame: FrameType | None) -> Place | None:
     While a trace is interpreted, it is the place where the step was traced.
     """
     while frame is not None:
-        filename = frame.f_code.co_filename
-        library = _IS_LIBRARY.get(filename)
-        if library is None:
-            library = _IS_LIBRARY[filename] = _is_library(filename)
+        library = LIBRARIES[frame.f_code.co_filename]
         if not library:
             return _new_tuple(Place, (frame.f_code, frame.f_lasti, None, None))
         if library is not True and library.code is frame.f_code:
@@ -128,32 +121,6 @@ def place_of(frame: FrameType | None) -> Place | None:
                 return place
         frame = frame.f_back
     return None
-
-
-def place_and_callers(
-    frame: FrameType | None, code: CodeType
-) -> tuple[Place | None, list[FrameType]]:
-    """Returns `place_of(frame)`, and the frames up to the user's frame that run `code`.
-
-    Tracing does this for every call, so it is a single loop without calls.
-    """
-    running: list[FrameType] = []
-    searches = True
-    while frame is not None:
-        found = frame.f_code
-        library = _IS_LIBRARY.get(found.co_filename)
-        if library is None:
-            library = _IS_LIBRARY[found.co_filename] = _is_library(found.co_filename)
-        if not library:
-            return _new_tuple(Place, (found, frame.f_lasti, None, None)), running
-        if library is not True and library.code is found:
-            searches, place = False, library.place(frame)
-            if place is not None:
-                return place, running
-        elif searches and found is code:
-            running.append(frame)
-        frame = frame.f_back
-    return None, running
 
 
 def locals_of(frame: FrameType, *names: str) -> list:
@@ -170,7 +137,15 @@ def caller_location() -> Place | None:
     return place_of(sys._getframe(1))
 
 
-_IS_LIBRARY: dict[str, Any] = {}  # a bool, or `InterpreterFrames`, by file name
+class _Libraries(dict[str, Any]):
+    """By file name: whether the file belongs to a library, or its `InterpreterFrames`."""
+
+    def __missing__(self, filename: str) -> bool:
+        found = self[filename] = _is_library(filename)
+        return found
+
+
+LIBRARIES = _Libraries()
 
 # Packages whose frames can be between the user's program and this library.
 _LIBRARIES = ("retrograde", "keras", "numpy", "scipy", "jax", "optree", "contextlib", "functools")
