@@ -135,18 +135,18 @@ class TooLong(BaseException):
 @functools.cache
 def targets() -> list[list[Target]]:
     """Returns every public function and method, each with its valid calls."""
-    found: dict[str, list[Target]] = {}
+    by_name: dict[str, list[Target]] = {}
     for functions in namespaces().values():
         for name, expressions in functions.items():
             if _find(name) is not None:
-                found[name] = [Target(name, name, e) for e in expressions]
+                by_name[name] = [Target(name, name, e) for e in expressions]
     for name in _public_names():
-        found.setdefault(name, []).extend(_from_signature(name, name))
+        by_name.setdefault(name, []).extend(_from_signature(name, name))
     for kind, expression in OBJECTS.items():
         for method in _methods(expression):
             name = f"{kind}.{method}"
-            found[name] = _from_signature(name, f"({expression}).{method}")
-    return [calls for name, calls in sorted(found.items()) if calls and not _is_excluded(name)]
+            by_name[name] = _from_signature(name, f"({expression}).{method}")
+    return [calls for name, calls in sorted(by_name.items()) if calls and not _is_excluded(name)]
 
 
 def _is_excluded(name: str) -> bool:
@@ -166,7 +166,7 @@ def _find(name: str) -> Any:
 
 def _public_names() -> list[str]:
     """Returns the dotted names of all callables in the public namespaces."""
-    found: list[str] = []
+    names: list[str] = []
     pending, seen = [("tf", tf)], {id(tf)}
     while pending:
         prefix, module = pending.pop()
@@ -179,10 +179,10 @@ def _public_names() -> list[str]:
                     seen.add(id(value))
                     pending.append((dotted, value))
             elif callable(value):
-                found.append(dotted)
+                names.append(dotted)
                 if isinstance(value, type):
-                    found += [f"{dotted}.{n}" for n in _constructors(value)]
-    return sorted(found)
+                    names += [f"{dotted}.{n}" for n in _constructors(value)]
+    return sorted(names)
 
 
 def _constructors(kind: type) -> list[str]:
@@ -352,9 +352,9 @@ def _shrunk(target: Target, expression: str, mode: str, problem: str) -> tuple[s
     while shorter:
         shorter = False
         for smaller in _smaller(expression):
-            found = _problem(target, smaller, mode)
-            if found is not None and found.split(":")[0] == kind:
-                expression, problem, shorter = smaller, found, True
+            new_problem = _problem(target, smaller, mode)
+            if new_problem is not None and new_problem.split(":")[0] == kind:
+                expression, problem, shorter = smaller, new_problem, True
                 break
     return expression, problem
 

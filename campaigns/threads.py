@@ -125,10 +125,10 @@ def _updates(rng: np.random.Generator) -> str | None:
     if problem is not None:
         return problem
     expected = [b + count * len(names) for b in before]
-    found = [np.unique(v.numpy()).tolist() for v in variables]
-    if found != [[e] for e in expected]:
+    actual = [np.unique(v.numpy()).tolist() for v in variables]
+    if actual != [[e] for e in expected]:
         return (
-            f"{names}, {count} calls each: {len(variables)} variables hold {found}, not {expected}"
+            f"{names}, {count} calls each: {len(variables)} variables hold {actual}, not {expected}"
         )
     return None
 
@@ -179,9 +179,9 @@ def _tapes(rng: np.random.Generator) -> str | None:
 
     def work(i: int) -> None:
         for _ in range(20):
-            found = gradients(functions[i % 2], inputs[i])
-            if not np.allclose(found, expected[i], rtol=1e-9, atol=1e-12):
-                wrong.append(f"{found} is not {expected[i]}")
+            actual = gradients(functions[i % 2], inputs[i])
+            if not np.allclose(actual, expected[i], rtol=1e-9, atol=1e-12):
+                wrong.append(f"{actual} is not {expected[i]}")
 
     problem = _in_threads([lambda i=i: work(i) for i in range(len(inputs))])
     return problem or (wrong[0] if wrong else None)
@@ -194,9 +194,9 @@ def _new_shapes(rng: np.random.Generator) -> str | None:
 
     def work(sizes: np.ndarray) -> None:
         for size in sizes.tolist():
-            found = float(f(tf.ones([size]), float(size % 3)))
-            if found != size * (size % 3) + 1.0:
-                wrong.append(f"f(ones([{size}]), {size % 3}) = {found}")
+            actual = float(f(tf.ones([size]), float(size % 3)))
+            if actual != size * (size % 3) + 1.0:
+                wrong.append(f"f(ones([{size}]), {size % 3}) = {actual}")
 
     problem = _in_threads([lambda: work(rng.integers(1, 12, 60)) for _ in range(4)])
     return problem or (wrong[0] if wrong else None)
@@ -207,11 +207,11 @@ def _large_arrays(rng: np.random.Generator) -> str | None:
     x = tf.constant(rng.random(1 << 20, np.float32))
     y = tf.sqrt(x * x + 1.0)
     expected = np.sqrt(x.numpy() * x.numpy() + np.float32(1.0))
-    found: list[np.ndarray] = []
-    problem = _in_threads([lambda: found.append((y * 1.0).numpy()) for _ in range(3)])
+    arrays: list[np.ndarray] = []
+    problem = _in_threads([lambda: arrays.append((y * 1.0).numpy()) for _ in range(3)])
     if problem is not None:
         return problem
-    return None if all(np.array_equal(f, expected) for f in found) else "a lazy value differs"
+    return None if all(np.array_equal(f, expected) for f in arrays) else "a lazy value differs"
 
 
 def _datasets(rng: np.random.Generator) -> str | None:
@@ -224,9 +224,9 @@ def _datasets(rng: np.random.Generator) -> str | None:
     wrong: list[str] = []
 
     def work() -> None:
-        found = [x.tolist() for x in dataset.as_numpy_iterator()]
-        if found != expected:
-            wrong.append(f"{found} is not {expected}")
+        actual = [x.tolist() for x in dataset.as_numpy_iterator()]
+        if actual != expected:
+            wrong.append(f"{actual} is not {expected}")
 
     problem = _in_threads([work] * 4)
     return problem or (wrong[0] if wrong else None)
@@ -298,9 +298,11 @@ def _spawn(_rng: np.random.Generator) -> str | None:
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         arguments = (tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0]), tf.TensorSpec([2]))
-        found = pool.apply_async(_sum_and_spec, arguments).get(_TIMEOUT)
+        received = pool.apply_async(_sum_and_spec, arguments).get(_TIMEOUT)
     expected = ([4.0, 6.0], tf.TensorSpec([2]))
-    return None if (found[0].numpy().tolist(), found[1]) == expected else f"received {found}"
+    return (
+        None if (received[0].numpy().tolist(), received[1]) == expected else f"received {received}"
+    )
 
 
 def _sum_and_spec(x: tf.Tensor, v: tf.Variable, spec: tf.TensorSpec) -> tuple:

@@ -231,12 +231,12 @@ def read_cache(path: str, _size: int) -> int:
     """Returns the last value with a complete cache. Incomplete caches do not exist."""
     import retrograde as tf
 
-    found = []
+    values = []
     for folder in pathlib.Path(path).glob("[0-9]*"):
         with contextlib.suppress(tf.errors.NotFoundError):
-            found.append(_value_of_elements(tf.data.Dataset.load(folder)))
-            assert found[-1] == int(folder.name)
-    return max(found)
+            values.append(_value_of_elements(tf.data.Dataset.load(folder)))
+            assert values[-1] == int(folder.name)
+    return max(values)
 
 
 def write_snapshot(path: str, value: int, size: int) -> None:
@@ -244,13 +244,13 @@ def write_snapshot(path: str, value: int, size: int) -> None:
 
 
 def read_snapshot(path: str, size: int) -> int:
-    found = []
+    values = []
     for folder in pathlib.Path(path).glob("[0-9]*"):
         complete = any(folder.glob("*/dataset.json")) or any(folder.glob("dataset.json"))
         value = _value_of_elements(_dataset(int(folder.name), size).snapshot(str(folder)))
         assert value == int(folder.name)
-        found += [value] if complete else []
-    return max(found)
+        values += [value] if complete else []
+    return max(values)
 
 
 def _model(value: int, size: int) -> Any:
@@ -347,7 +347,7 @@ def write_summary(path: str, value: int, size: int) -> None:
 
 def read_summary(path: str, _size: int) -> int:
     """Returns the last step with complete summaries. The last record may be truncated."""
-    found = set()
+    written_steps = set()
     for file in pathlib.Path(path).iterdir():
         data, steps = file.read_bytes(), 0
         while len(data) >= 12:
@@ -361,8 +361,8 @@ def read_summary(path: str, _size: int) -> int:
             steps += 1
             if steps == 4:  # the version of the format, and three summaries
                 step = re.search(rb"\x10([\x00-\x7f]|[\x80-\xff][\x00-\x7f])", content[9:])
-                found.add(_varint(step[1]))
-    return max(found)
+                written_steps.add(_varint(step[1]))
+    return max(written_steps)
 
 
 def _masked_crc(data: bytes) -> int:

@@ -19,18 +19,18 @@ PRIVATE = ("tf.python", "tf.tools", "tf.core", "tf.compiler", "tf.security", "tf
 
 def names_of(module: types.ModuleType, path: str) -> dict[str, list[str]]:
     """Returns the public names of a module and its submodules, whose names end with a dot."""
-    found: dict[str, list[str]] = {path: []}
+    names: dict[str, list[str]] = {path: []}
     for name in sorted({*dir(module), *getattr(module, "__all__", ())}):
         full = f"{path}.{name}"
         if name.startswith("_") or full in PRIVATE or not hasattr(module, name):
             continue
         value = getattr(module, name)
         if not isinstance(value, types.ModuleType):
-            found[path].append(name)
+            names[path].append(name)
         elif "tensorflow" in value.__name__ or value.__name__.startswith("keras"):
-            found[path].append(f"{name}.")
-            found |= {full: []} if full in CLOSED else names_of(value, full)
-    return found
+            names[path].append(f"{name}.")
+            names |= {full: []} if full in CLOSED else names_of(value, full)
+    return names
 
 
 def text(names: dict[str, list[str]]) -> str:

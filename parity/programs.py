@@ -44,7 +44,7 @@ class Programs(NamedTuple):
 
     def record(self, answers: dict[str, Any]) -> None:
         """Records TensorFlow's results for the tests."""
-        lines = [f" {json.dumps(name)}: {_text(found)}" for name, found in answers.items()]
+        lines = [f" {json.dumps(name)}: {_text(results)}" for name, results in answers.items()]
         self.answers.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -66,11 +66,11 @@ GUIDES = Programs(
 )
 
 
-def _text(found: Any) -> str:
+def _text(results: Any) -> str:
     """Formats JSON with one line per value, and nine digits, enough for float32."""
-    if not isinstance(found, dict):
-        return json.dumps(found)
-    lines = [f"  {json.dumps(key)}: {json.dumps(_short(value))}" for key, value in found.items()]
+    if not isinstance(results, dict):
+        return json.dumps(results)
+    lines = [f"  {json.dumps(key)}: {json.dumps(_short(value))}" for key, value in results.items()]
     return "{\n" + ",\n".join(lines) + "\n }"
 
 
@@ -127,11 +127,11 @@ def compared(theirs: dict | str, ours: dict | str, tolerance: float) -> Outcome:
 
 def _difference(name: str, theirs: Any, ours: Any, tolerance: float) -> tuple[float, list[str]]:
     """Returns the largest relative difference in a value, and descriptions of differences."""
-    expected, found = dict(_leaves(name, theirs)), dict(_leaves(name, ours))
+    expected, actual = dict(_leaves(name, theirs)), dict(_leaves(name, ours))
     sizes = [abs(x) for x in expected.values() if _is_number(x) and math.isfinite(x)]
     size, largest, wrong = max([*sizes, MIN_SCALE]), 0.0, []
-    for place in expected.keys() | found.keys():
-        a, e = found.get(place, "absent"), expected.get(place, "absent")
+    for place in expected.keys() | actual.keys():
+        a, e = actual.get(place, "absent"), expected.get(place, "absent")
         if a == e or (a != a and e != e):
             continue
         if isinstance(a, float) and isinstance(e, float) and math.isfinite(a - e):

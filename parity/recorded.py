@@ -35,7 +35,7 @@ def read() -> tuple[int, dict[str, list[dict]]]:
     """Returns the seed and the answers for each function."""
     with gzip.open(FILE, "rt") as file:
         seed, *answers = map(json.loads, file)
-    found = {}
+    by_function = {}
     for answer in answers:
-        found.setdefault(answer["function"], []).append(answer)
-    return seed, found
+        by_function.setdefault(answer["function"], []).append(answer)
+    return seed, by_function

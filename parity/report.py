@@ -80,10 +80,10 @@ class Report:
 
 
 def _by_function(answers: list[dict]) -> dict[str, list[dict]]:
-    found = {}
+    by_function = {}
     for answer in answers:
-        found.setdefault(answer["function"], []).append(answer)
-    return found
+        by_function.setdefault(answer["function"], []).append(answer)
+    return by_function
 
 
 def entry_of(name: str, theirs: list[dict], ours: list[dict]) -> Entry:

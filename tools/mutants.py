@@ -97,14 +97,14 @@ class Mutating:
         return True
 
     def _sample(self) -> list[Mutant]:
-        found = []
+        mutants = []
         for package in PACKAGES:
             for path in sorted((self._tree / SOURCES / package).glob("*.py")):
                 file = str(path.relative_to(self._tree))
                 self._sources[file] = path.read_text()
-                found += mutants_of(file, self._sources[file])
-        print(f"{len(found)} mutants are possible", flush=True)
-        return random.Random(self._options.seed).sample(found, self._options.count)
+                mutants += mutants_of(file, self._sources[file])
+        print(f"{len(mutants)} mutants are possible", flush=True)
+        return random.Random(self._options.seed).sample(mutants, self._options.count)
 
     def _report(self, outcome: Outcome) -> None:
         told = outcome.as_json(self._sources[outcome.mutant.file])
@@ -247,8 +247,8 @@ class Mutating:
             return "hangs"
         if done.returncode == 0:
             return None
-        found = FAILED.search(done.stdout)
-        return found[1] if found else f"exit status {done.returncode}"
+        match = FAILED.search(done.stdout)
+        return match[1] if match else f"exit status {done.returncode}"
 
 
 def _run(items: list[pytest.Item]) -> str:

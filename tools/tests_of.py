@@ -38,14 +38,14 @@ def names_of(name: str) -> list[str]:
     import retrograde
 
     value, last = public(name), name.rpartition(".")[2]
-    found = [name]
+    aliases = [name]
     for space in dir(retrograde):
         module = getattr(retrograde, space) if space != "keras" else None
         if isinstance(module, ModuleType) and getattr(module, last, None) is value:
-            found.append(f"tf.{space}.{last}")
+            aliases.append(f"tf.{space}.{last}")
     if getattr(retrograde, last, None) is value:
-        found.append(f"tf.{last}")
-    return list(dict.fromkeys(found))
+        aliases.append(f"tf.{last}")
+    return list(dict.fromkeys(aliases))
 
 
 def pattern(names: list[str]) -> re.Pattern:
@@ -62,10 +62,10 @@ def pattern(names: list[str]) -> re.Pattern:
 
 def files_for(names: list[str], primitives: set[str]) -> list[pathlib.Path]:
     """Returns the test files that name the function, or read a table that does."""
-    found = pattern(names)
+    regex = pattern(names)
     paths = sorted((ROOT / "tests").rglob("test_*.py"))
     tables = [ROOT / "tests" / "ops" / "test_rules.py"] if primitives else []
-    return [p for p in paths if p in tables or any(map(found.search, _texts(p)))]
+    return [p for p in paths if p in tables or any(map(regex.search, _texts(p)))]
 
 
 def _texts(path: pathlib.Path) -> Iterator[str]:
@@ -108,7 +108,7 @@ def primitives_of(function: Any) -> set[str]:
     """Returns the names of the primitives that a function applies, with the help of its module."""
     from retrograde.core.apply import Primitive
 
-    found: set[str] = set()
+    names: set[str] = set()
     seen: set[int] = set()
     queue = [inspect.unwrap(function)]
     while queue:
@@ -118,10 +118,10 @@ def primitives_of(function: Any) -> set[str]:
         seen.add(id(value))
         for used in _globals_used(value):
             if isinstance(used, Primitive):
-                found.add(used.name)
+                names.add(used.name)
             elif getattr(used, "__module__", None) == value.__module__:
                 queue.append(used)
-    return found
+    return names
 
 
 def _globals_used(function: FunctionType) -> Iterator[Any]:

@@ -51,7 +51,7 @@ def _image(name: str, make: Callable[[random.Random], bytes], errors: Any = _INV
 
 def _attempts(data: bytes) -> list:
     """Runs other decoders on the data. A decoder may accept data that another refuses."""
-    found = []
+    results = []
     for decode in (
         lambda: tf.io.decode_png(data, channels=1, dtype=tf.uint16),
         lambda: tf.io.decode_gif(data),
@@ -60,8 +60,8 @@ def _attempts(data: bytes) -> list:
         lambda: tf.io.decode_image(data, dtype=tf.float32, expand_animations=False),
     ):
         with contextlib.suppress(*_INVALID):
-            found.append(decode())
-    return found
+            results.append(decode())
+    return results
 
 
 def _jpeg(rng: random.Random) -> bytes:
@@ -77,8 +77,10 @@ def _progressive() -> list[bytes]:
     """Returns progressive files, which our encoder cannot create, from the test data."""
     path = pathlib.Path(__file__).parents[2] / "tests" / "data" / "image_jpeg_answers.json"
     calls = json.loads(path.read_text()) if path.exists() else {}
-    found = {call.split("fromhex('")[1].split("'")[0] for call in calls if "fromhex('" in call}
-    return sorted(bytes.fromhex(text) for text in found)
+    hex_strings = {
+        call.split("fromhex('")[1].split("'")[0] for call in calls if "fromhex('" in call
+    }
+    return sorted(bytes.fromhex(text) for text in hex_strings)
 
 
 def _encoded_png(rng: random.Random) -> bytes:
@@ -152,17 +154,17 @@ def _tensor(rng: random.Random) -> bytes:
 
 
 def _read_tensor(folder: pathlib.Path) -> list:
-    data, found = (folder / "data").read_bytes(), []
+    data, results = (folder / "data").read_bytes(), []
     for dtype in (tf.float32, tf.int64, tf.bool, tf.string, tf.complex64, tf.bfloat16):
         with contextlib.suppress(*_INVALID):
-            found.append(tf.io.parse_tensor(data, dtype))
+            results.append(tf.io.parse_tensor(data, dtype))
         with contextlib.suppress(*_INVALID, TypeError, ValueError):
-            found.append(tf.io.decode_raw(data, dtype))
+            results.append(tf.io.decode_raw(data, dtype))
     with contextlib.suppress(*_INVALID):
-        found.append(tf.io.decode_base64(data))
+        results.append(tf.io.decode_base64(data))
     with contextlib.suppress(*_INVALID):
-        found.append(tf.strings.to_number(data, tf.int64))
-    return found
+        results.append(tf.strings.to_number(data, tf.int64))
+    return results
 
 
 def _notebook(rng: random.Random) -> bytes:
@@ -212,8 +214,8 @@ def _read_vocabulary(folder: pathlib.Path) -> tuple:
 def _files_in(write: Callable[[str], Any]) -> Files:
     with tempfile.TemporaryDirectory() as folder:
         write(folder)
-        found = (path for path in pathlib.Path(folder).rglob("*") if path.is_file())
-        return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+        files = (path for path in pathlib.Path(folder).rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def _variables(kind: int) -> dict[str, Any]:
@@ -237,12 +239,12 @@ def _checkpoints() -> list[Files]:
 def _read_checkpoint(folder: pathlib.Path) -> list:
     path = tf.train.latest_checkpoint(folder) or str(folder / "ckpt-1")
     reader = tf.train.load_checkpoint(path)
-    found = [reader.get_tensor(key) for key in sorted(reader.get_variable_to_shape_map())]
-    kind = next(kind for kind in range(6) if len(found[1]) == 6 + kind)
+    tensors = [reader.get_tensor(key) for key in sorted(reader.get_variable_to_shape_map())]
+    kind = next(kind for kind in range(6) if len(tensors[1]) == 6 + kind)
     variables = _variables(kind)
     iterator = iter(tf.data.Dataset.range(9).shuffle(4, seed=1))
     tf.train.Checkpoint(iterator=iterator, **variables).restore(path).expect_partial()
-    return [found, [variable.numpy() for variable in variables.values()], list(iterator)]
+    return [tensors, [variable.numpy() for variable in variables.values()], list(iterator)]
 
 
 @functools.cache
@@ -275,12 +277,12 @@ def _save_model(folder: str, kind: int) -> None:
 
 def _read_model(folder: pathlib.Path) -> list:
     model = tf.saved_model.load(str(folder))
-    found = [variable.numpy() for variable in model.variables]
+    results = [variable.numpy() for variable in model.variables]
     run = getattr(model, "run", None)
     if callable(run):
         with contextlib.suppress(TypeError, ValueError, NotImplementedError, tf.errors.OpError):
-            found.append(run(tf.ones([2, 3])))
-    return found
+            results.append(run(tf.ones([2, 3])))
+    return results
 
 
 @functools.cache

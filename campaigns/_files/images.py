@@ -54,14 +54,14 @@ def png_of(chunks: list[tuple[bytes, bytes]]) -> bytes:
 
 def chunks_of(contents: bytes) -> list[tuple[bytes, bytes]]:
     """Returns the chunks of a PNG."""
-    found, offset = [], 8
+    chunks, offset = [], 8
     while offset + 8 <= len(contents):
         (length,) = struct.unpack_from(">I", contents, offset)
-        found.append(
+        chunks.append(
             (contents[offset + 4 : offset + 8], contents[offset + 8 : offset + 8 + length])
         )
         offset += length + 12
-    return found
+    return chunks
 
 
 def gif(rng: random.Random) -> bytes:

@@ -82,10 +82,10 @@ class Writer:
 
     def pick(self, test: Any = None) -> Value | None:
         """Picks a value that satisfies `test`, preferably a recent one."""
-        found = [value for value in self.values if test is None or test(value)]
-        if not found:
+        candidates = [value for value in self.values if test is None or test(value)]
+        if not candidates:
             return None
-        return found[-1 - min(int(self.rng.expovariate(0.4)), len(found) - 1)]
+        return candidates[-1 - min(int(self.rng.expovariate(0.4)), len(candidates) - 1)]
 
     def name(self, prefix: str) -> str:
         self.names += 1

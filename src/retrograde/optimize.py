@@ -94,7 +94,7 @@ def minimize(
     )
     with parameters.restored_on_error():
         try:
-            found = optimize.minimize(
+            scipy_result = optimize.minimize(
                 problem.value if name in _WITHOUT_GRADIENT else problem.value_and_gradient,
                 parameters.values(),
                 method=method,
@@ -106,9 +106,9 @@ def minimize(
                 callback=progress_log.add_iteration,
             )
         except StopIteration:  # some methods do not catch it
-            found = progress_log.stopped()
-        parameters.assign(found.x)
-    return progress_log.result(found)
+            scipy_result = progress_log.stopped()
+        parameters.assign(scipy_result.x)
+    return progress_log.result(scipy_result)
 
 
 def least_squares(
@@ -151,7 +151,7 @@ def least_squares(
     progress_log = _ProgressLog(parameters, problem, None, progress)
     scipy_bounds = parameters.bounds(bounds)
     with parameters.restored_on_error():
-        found = optimize.least_squares(
+        scipy_result = optimize.least_squares(
             problem.values,
             parameters.values(),
             jac=progress_log.wrap_jacobian(problem.jacobian),
@@ -160,9 +160,9 @@ def least_squares(
             loss=loss,
             **options,
         )
-        parameters.assign(found.x)
-        progress_log.add_last(found)
-    return progress_log.result(found)
+        parameters.assign(scipy_result.x)
+        progress_log.add_last(scipy_result)
+    return progress_log.result(scipy_result)
 
 
 class _Parameters:
@@ -438,8 +438,8 @@ class _Residuals:
 
         def rmatvec(vector: np.ndarray) -> np.ndarray:
             g = Tensor(vector.ravel().astype(r._spec.dtype))
-            found = tape.gradient(r, variables, g, unconnected_gradients="zero")
-            return self._parameters.join([as_tensor(x) for x in found])
+            gradients = tape.gradient(r, variables, g, unconnected_gradients="zero")
+            return self._parameters.join([as_tensor(x) for x in gradients])
 
         shape = (r._spec.size, size)
         return LinearOperator(shape, matvec=matvec, rmatvec=rmatvec, dtype=np.float64)
@@ -524,10 +524,13 @@ class _ProgressLog:
 
         return wrapped
 
-    def add_last(self, found: Any) -> None:
+    def add_last(self, scipy_result: Any) -> None:
         """Records the last iteration of a least-squares method if no Jacobian followed it."""
-        if not np.array_equal(found.x, self._last):
-            self._add(_Evaluated(found.x, float(found.cost), found.grad), found)
+        if not np.array_equal(scipy_result.x, self._last):
+            self._add(
+                _Evaluated(scipy_result.x, float(scipy_result.cost), scipy_result.grad),
+                scipy_result,
+            )
 
     def stopped(self) -> Any:
         """Returns a SciPy result for the iteration after which the callback stopped."""
@@ -537,18 +540,18 @@ class _ProgressLog:
         message = "`callback` raised `StopIteration`."
         return Result(x=at.point, fun=at.loss, jac=at.gradient, success=False, message=message)
 
-    def result(self, found: Any) -> OptimizeResult:
+    def result(self, scipy_result: Any) -> OptimizeResult:
         """Returns the final result."""
-        gradient = getattr(found, "grad", getattr(found, "jac", None))
+        gradient = getattr(scipy_result, "grad", getattr(scipy_result, "jac", None))
         return OptimizeResult(
-            loss=float(getattr(found, "cost", found.fun)),
-            success=bool(found.success),
-            message=str(found.message),
+            loss=float(getattr(scipy_result, "cost", scipy_result.fun)),
+            success=bool(scipy_result.success),
+            message=str(scipy_result.message),
             iterations=len(self._history),
             evaluations=self._problem.evaluations,
             gradient_norm=_norm(gradient),
             history=self._history,
-            scipy=found,
+            scipy=scipy_result,
         )
 
 

@@ -335,13 +335,13 @@ class TestCase(unittest.TestCase):
         msg: str | None = None,
     ) -> None:
         """Calls `assertAllClose` with the tolerances of the narrower of the two dtypes."""
-        found = {self._array(a).dtype.name, self._array(b).dtype.name}
+        dtypes = {self._array(a).dtype.name, self._array(b).dtype.name}
         for names, wider_rtol, wider_atol in (
             ({"float32", "complex64"}, float_rtol, float_atol),
             ({"float16"}, half_rtol, half_atol),
             ({"bfloat16"}, bfloat16_rtol, bfloat16_atol),
         ):
-            if found & names:
+            if dtypes & names:
                 rtol, atol = max(rtol, wider_rtol), max(atol, wider_atol)
         self.assertAllClose(a, b, rtol, atol, msg)
 
@@ -384,9 +384,12 @@ class TestCase(unittest.TestCase):
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
         """Fails unless all elements are in a set."""
-        found = set(np.ravel(self._array(target)).tolist()) - set(expected_set)
-        if found:
-            self.fail(f"{len(found)} unique element(s) are not in the set {expected_set}: {found}")
+        unexpected = set(np.ravel(self._array(target)).tolist()) - set(expected_set)
+        if unexpected:
+            self.fail(
+                f"{len(unexpected)} unique element(s) are not in the set {expected_set}: "
+                f"{unexpected}"
+            )
 
     # Numbers, shapes, dtypes
 

@@ -58,8 +58,8 @@ def check_gradients(
 
 
 def _to_checkable_tensor(arg: Any, position: int) -> Tensor:
-    held = tensor_or_variable(arg)
-    array = as_array(arg) if held is None else held._read()._array
+    x = tensor_or_variable(arg)
+    array = as_array(arg) if x is None else x._read()._array
     if array.dtype == np.float32 and isinstance(arg, (float, list, tuple)):
         array = as_array(arg, np.dtype(np.float64))
     if array.dtype in dtypes.INEXACT and array.dtype not in _CHECKED:

@@ -70,8 +70,8 @@ def gradients(program, **options):
     tf.random.set_seed(1)
     with tf.GradientTape(**options) as tape:
         y = loss()
-    found = tape.gradient(y, weights)
-    return [tf.convert_to_tensor(g).numpy() for g in found], tape
+    result = tape.gradient(y, weights)
+    return [tf.convert_to_tensor(g).numpy() for g in result], tape
 
 
 def smallest_limit(program):
@@ -338,13 +338,13 @@ def test_lines_and_a_limit_cannot_be_combined():
 def test_a_tape_that_is_entered_again_starts_over():
     (w,) = arrays((30, 30))
     tape = tf.GradientTape(memory_limit=2 * 3600)
-    found = []
+    gradients = []
     for _ in range(2):
         with tape:
             y = tf.reduce_sum(tf.sin(tf.exp(tf.tanh(w))))
-        found.append(tape.gradient(y, w).numpy())
+        gradients.append(tape.gradient(y, w).numpy())
 
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*gradients)
 
 
 def test_memory_reports_the_limit():

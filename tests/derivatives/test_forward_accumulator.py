@@ -186,13 +186,13 @@ def test_tangents_of_freed_tensors_are_freed():
 
 def test_other_threads_are_not_recorded():
     x = tf.constant(2.0)
-    found = []
+    results = []
     with Accumulator(x, 1.0) as forward:
-        worker = threading.Thread(target=lambda: found.append(x * x))
+        worker = threading.Thread(target=lambda: results.append(x * x))
         worker.start()
         worker.join()
 
-    assert forward.jvp(found[0]) is None
+    assert forward.jvp(results[0]) is None
 
 
 def test_integers_have_no_tangents(caplog):

@@ -268,12 +268,14 @@ def test_taylor_mode_agrees_with_nested_tapes(name, monkeypatch):
     monkeypatch.setattr(taylor, "nested_gradients", lambda *a: fallbacks.append(a[2]) or [])
     tape, y = record(f, x)
 
-    found = tape.derivatives(y, {"x" * k: x for k in range(1, 5)})
+    derivatives = tape.derivatives(y, {"x" * k: x for k in range(1, 5)})
 
     assert fallbacks == [[]], "the series was not used"
     for k in range(1, 5):
         expected = by_nested_gradients(f, x, k)
-        np.testing.assert_allclose(found["x" * k], expected, rtol=1e-8, atol=1e-10, err_msg=str(k))
+        np.testing.assert_allclose(
+            derivatives["x" * k], expected, rtol=1e-8, atol=1e-10, err_msg=str(k)
+        )
 
 
 @pytest.mark.parametrize(
@@ -283,15 +285,15 @@ def test_functions_without_a_series_use_nested_gradients(f):
     x = tf.constant(POINTS[:, :1])
     tape, y = record(f, x)
 
-    found = tape.derivatives(y, {"xxx": x})["xxx"]
+    derivative = tape.derivatives(y, {"xxx": x})["xxx"]
 
-    np.testing.assert_allclose(found, by_nested_gradients(f, x, 3), rtol=1e-9)
+    np.testing.assert_allclose(derivative, by_nested_gradients(f, x, 3), rtol=1e-9)
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_high_derivatives_can_be_differentiated_with_respect_to_weights(order):
     x = tf.constant(POINTS[:, :1])
-    found = []
+    gradients = []
     for uses_taylor_mode in (True, False):
         with tf.GradientTape() as outer:
             if uses_taylor_mode:
@@ -300,9 +302,9 @@ def test_high_derivatives_can_be_differentiated_with_respect_to_weights(order):
             else:
                 d = by_nested_gradients(lambda x: tf.tanh(x @ W1[:1]) @ W2, x, order)
             total = tf.reduce_sum(d**2)
-        found.append([tf.convert_to_tensor(g).numpy() for g in outer.gradient(total, [W1, W2])])
+        gradients.append([tf.convert_to_tensor(g).numpy() for g in outer.gradient(total, [W1, W2])])
 
-    for a, e in zip(*found, strict=True):
+    for a, e in zip(*gradients, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-8, atol=1e-10)
 
 

@@ -116,7 +116,7 @@ def test_unconnected_sources_give_zeros():
 
 def test_per_example_gradients_can_be_differentiated(fallbacks):
     x = tf.constant(uniform(5, 6))
-    found = []
+    gradients = []
     for is_per_example in (True, False):
         with tf.GradientTape() as outer:
             with tf.GradientTape() as tape:
@@ -127,10 +127,10 @@ def test_per_example_gradients_can_be_differentiated(fallbacks):
                 rows = tape.jacobian(y, WEIGHTS)
                 squares = [tf.reduce_sum(tf.reshape(r, [5, -1]) ** 2, 1) for r in rows]
                 norms = tf.sqrt(tf.add_n(squares))
-        found.append(outer.gradient(norms, WEIGHTS))
+        gradients.append(outer.gradient(norms, WEIGHTS))
 
     assert not fallbacks
-    for a, e in zip(*found, strict=True):
+    for a, e in zip(*gradients, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-9, atol=1e-12)
 
 
@@ -147,9 +147,9 @@ def test_float32_needs_no_fallback(fallbacks):
 def test_error_messages():
     v = tf.Variable([[1.0, 2.0]])
     with tf.GradientTape(persistent=True) as tape:
-        y, scalar, several = v[0] * 2.0, tf.reduce_sum(v), v * 2.0
+        y, scalar, vector = v[0] * 2.0, tf.reduce_sum(v), v * 2.0
 
-    for target, shape in ((scalar, "()"), (several, "(1, 2)")):
+    for target, shape in ((scalar, "()"), (vector, "(1, 2)")):
         assert_raises(
             lambda target=target: tape.gradient(target, v, per_example=True),
             ValueError,

@@ -117,23 +117,23 @@ def autopsy_of(f, x, **options):
 
 @pytest.mark.parametrize(("cause", "f", "x", "primitive", "index"), FORWARD_CASES)
 def test_origin_in_the_forward_pass_is_found(cause, f, x, primitive, index):
-    found, _ = autopsy_of(lambda x: f(x) * 1.0, x)
+    report, _ = autopsy_of(lambda x: f(x) * 1.0, x)
 
-    assert (found.direction, found.primitive, found.cause) == ("forward", primitive, cause.name)
-    assert (found.why, found.fix) == (cause.why, cause.fix)
-    assert found.elements[0].index == index
-    assert not np.isfinite(found.elements[0].value)
+    assert (report.direction, report.primitive, report.cause) == ("forward", primitive, cause.name)
+    assert (report.why, report.fix) == (cause.why, cause.fix)
+    assert report.elements[0].index == index
+    assert not np.isfinite(report.elements[0].value)
 
 
 @pytest.mark.parametrize(("cause", "f", "x", "primitive", "index"), BACKWARD_CASES)
 def test_origin_in_the_backward_pass_is_found(cause, f, x, primitive, index):
-    found, gradient = autopsy_of(lambda x: f(x + 0.0), x)
+    report, gradient = autopsy_of(lambda x: f(x + 0.0), x)
 
     assert not np.isfinite(gradient.numpy()).all()
-    assert (found.direction, found.primitive, found.cause) == ("backward", primitive, cause.name)
-    assert (found.why, found.fix) == (cause.why, cause.fix)
-    assert found.elements[0].index == index
-    assert not np.isfinite(found.elements[0].value)
+    assert (report.direction, report.primitive, report.cause) == ("backward", primitive, cause.name)
+    assert (report.why, report.fix) == (cause.why, cause.fix)
+    assert report.elements[0].index == index
+    assert not np.isfinite(report.elements[0].value)
 
 
 def test_every_cause_has_a_test():
@@ -160,20 +160,20 @@ def test_every_cause_is_documented(cause):
 
 
 def test_a_nonfinite_variable_is_named():
-    found, _ = autopsy_of(lambda x: tf.reduce_sum(x * 2.0), [1.0, np.nan])
+    report, _ = autopsy_of(lambda x: tf.reduce_sum(x * 2.0), [1.0, np.nan])
 
-    assert (found.direction, found.cause) == ("input", causes.VARIABLE.name)
-    assert found.summary == "The variable 'x:0' already contained NaN"
-    assert found.elements[0].index == (1,)
-    assert found.place.marked == "x * 2.0"
+    assert (report.direction, report.cause) == ("input", causes.VARIABLE.name)
+    assert report.summary == "The variable 'x:0' already contained NaN"
+    assert report.elements[0].index == (1,)
+    assert report.place.marked == "x * 2.0"
 
 
 def test_a_nonfinite_input_is_found():
     data = tf.constant([1.0, np.inf])
-    found, _ = autopsy_of(lambda x: tf.reduce_sum(x * data), [1.0, 1.0])
+    report, _ = autopsy_of(lambda x: tf.reduce_sum(x * data), [1.0, 1.0])
 
-    assert (found.direction, found.cause) == ("input", causes.INPUT.name)
-    assert found.place.marked == "x * data"
+    assert (report.direction, report.cause) == ("input", causes.INPUT.name)
+    assert report.place.marked == "x * data"
 
 
 def test_nonfinite_output_gradients_are_found():
@@ -181,11 +181,11 @@ def test_nonfinite_output_gradients_are_found():
     with tf.GradientTape(persistent=True) as tape:
         y = x * 2.0
     tape.gradient(y, x, output_gradients=tf.constant([1.0, np.nan]))
-    found = tape.autopsy()
+    report = tape.autopsy()
 
-    assert (found.direction, found.cause) == ("input", causes.OUTPUT_GRADIENTS.name)
-    assert found.summary == "The `output_gradients` already contained NaN"
-    assert found.elements[0].index == (1,)
+    assert (report.direction, report.cause) == ("input", causes.OUTPUT_GRADIENTS.name)
+    assert report.summary == "The `output_gradients` already contained NaN"
+    assert report.elements[0].index == (1,)
 
 
 # The path
@@ -197,14 +197,14 @@ def test_text_for_a_norm_at_zero():
         length = tf.norm(x)
         loss = length * 3.0
     assert np.isnan(tape.gradient(loss, x).numpy()).all()
-    found = tape.autopsy()
-    at = f"{__file__}:{found.place.line}"
+    report = tape.autopsy()
+    at = f"{__file__}:{report.place.line}"
 
-    assert found
-    assert found.place.text == "length = tf.norm(x)"
-    assert found.elements[0].inputs == (0.0,)
-    assert found.elements[0].g == 3.0
-    assert str(found).replace(str(found._lines()[1][1].split(":")[0]), __file__) == (
+    assert report
+    assert report.place.text == "length = tf.norm(x)"
+    assert report.elements[0].inputs == (0.0,)
+    assert report.elements[0].g == 3.0
+    assert str(report).replace(str(report._lines()[1][1].split(":")[0]), __file__) == (
         "In the backward pass, the gradient of sqrt produced Inf from finite inputs.\n"
         f"  {at}: length = tf.norm(x)\n"
         "    gradient of sqrt(0) for upstream gradient 3: inf\n"
@@ -220,13 +220,13 @@ def test_text_for_a_norm_at_zero():
 
 
 def test_an_inf_that_became_nan_later():
-    found, _ = autopsy_of(lambda p: -tf.reduce_sum(p * tf.math.log(p)), [0.25, 0.75, 0.0])
+    report, _ = autopsy_of(lambda p: -tf.reduce_sum(p * tf.math.log(p)), [0.25, 0.75, 0.0])
 
-    assert found.primitive == "log"
-    assert found.place.marked == "tf.math.log(p)"
-    assert found.became_nan.endswith(" turned it into NaN: 0 * Inf is NaN.")
-    assert [step.split()[0] for step in found.path] == ["multiply", "sum", "negative", "the"]
-    assert found.path[-1] == "the target"
+    assert report.primitive == "log"
+    assert report.place.marked == "tf.math.log(p)"
+    assert report.became_nan.endswith(" turned it into NaN: 0 * Inf is NaN.")
+    assert [step.split()[0] for step in report.path] == ["multiply", "sum", "negative", "the"]
+    assert report.path[-1] == "the target"
 
 
 def test_a_branch_that_where_does_not_select_is_ignored():
@@ -234,18 +234,18 @@ def test_a_branch_that_where_does_not_select_is_ignored():
         safe = tf.where(x > 0.0, tf.math.log(x), 0.0)
         return tf.reduce_sum(safe) + tf.norm(x * 0.0)
 
-    found, _ = autopsy_of(f, [1.0, -1.0])
+    report, _ = autopsy_of(f, [1.0, -1.0])
 
-    assert (found.direction, found.primitive) == ("backward", "sqrt")
+    assert (report.direction, report.primitive) == ("backward", "sqrt")
 
 
 def test_finite_gradients_despite_an_inf_yield_no_finding():
     def f(x):
         return tf.reduce_sum(tf.minimum(tf.exp(x) * x, 1.0))
 
-    found, gradient = autopsy_of(lambda x: f(x) + tf.reduce_sum(1.0 / tf.exp(x) * 0.0), [100.0])
+    report, gradient = autopsy_of(lambda x: f(x) + tf.reduce_sum(1.0 / tf.exp(x) * 0.0), [100.0])
 
-    assert np.isfinite(gradient.numpy()).all() == (not found)
+    assert np.isfinite(gradient.numpy()).all() == (not report)
 
 
 def test_a_long_path_is_shortened():
@@ -255,20 +255,20 @@ def test_a_long_path_is_shortened():
             x = x * 1.0
         return x
 
-    found, _ = autopsy_of(f, [0.0])
+    report, _ = autopsy_of(f, [0.0])
 
-    assert len(found.path) == 9
-    assert found.path[4] == "... 13 more ..."
+    assert len(report.path) == 9
+    assert report.path[4] == "... 13 more ..."
 
 
 # Different tapes
 
 
 def test_finite_values_and_gradients():
-    found, _ = autopsy_of(lambda x: x * x, [1.0, 2.0])
+    report, _ = autopsy_of(lambda x: x * x, [1.0, 2.0])
 
-    assert not found
-    assert str(found) == "All available values and gradients of this tape are finite."
+    assert not report
+    assert str(report) == "All available values and gradients of this tape are finite."
 
 
 def test_an_ordinary_tape_with_a_nonfinite_loss():
@@ -276,9 +276,9 @@ def test_an_ordinary_tape_with_a_nonfinite_loss():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.math.log(x))
     tape.gradient(loss, x)
-    found = tape.autopsy()
+    report = tape.autopsy()
 
-    assert (found.primitive, found.place) == ("log", None)
+    assert (report.primitive, report.place) == ("log", None)
 
 
 def test_unsaved_inputs_leave_the_origin_open():
@@ -286,10 +286,10 @@ def test_unsaved_inputs_leave_the_origin_open():
     with tf.GradientTape(persistent=True) as tape:
         y = tf.exp(x + tf.constant([np.nan, 0.0])) * 2.0
     tape.gradient(y, x)
-    found = tape.autopsy()
+    report = tape.autopsy()
 
-    assert found.summary == "In the forward pass, exp returned NaN"
-    assert (found.cause, found.fix) == (causes.INPUTS_NOT_SAVED.name, causes.INPUTS_NOT_SAVED.fix)
+    assert report.summary == "In the forward pass, exp returned NaN"
+    assert (report.cause, report.fix) == (causes.INPUTS_NOT_SAVED.name, causes.INPUTS_NOT_SAVED.fix)
 
 
 def test_without_a_gradient_all_calls_are_searched():
@@ -320,15 +320,15 @@ def test_watched_tensors_and_second_derivatives():
             y = tf.reduce_sum(x**1.5)
         g = inner.gradient(y, x)
     outer.gradient(g, x)
-    found = outer.autopsy()
+    report = outer.autopsy()
 
-    assert found.direction == "backward"
-    assert found.elements[0].index == (0,)
+    assert report.direction == "backward"
+    assert report.elements[0].index == (0,)
 
 
 def test_html_is_escaped():
-    found, _ = autopsy_of(lambda x: (tf.math.log(x) < 1.0 and x) or tf.math.log(x), [0.0])
-    page = found._repr_html_()
+    report, _ = autopsy_of(lambda x: (tf.math.log(x) < 1.0 and x) or tf.math.log(x), [0.0])
+    page = report._repr_html_()
 
     assert "The logarithm of 0 is -Inf." in page
     assert "&lt;" in page

@@ -168,9 +168,9 @@ def a_bias_of_a_differentiated_function():
             u = tf.sin(w * x) + bias
         derivative = inner.gradient(u, x)
         loss = tf.reduce_sum(derivative**2 + y)  # here
-    found = explained(tape, loss, bias)
-    assert found.message.endswith("such as a bias, drops out of derivatives")
-    return found
+    finding = explained(tape, loss, bias)
+    assert finding.message.endswith("such as a bias, drops out of derivatives")
+    return finding
 
 
 @program(causes.INDEPENDENT)

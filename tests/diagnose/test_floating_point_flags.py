@@ -29,15 +29,15 @@ def autopsy_after_gradient(f, x):
 @pytest.mark.parametrize(("cause", "f", "x", "primitive", "index"), BACKWARD_CASES)
 def test_ordinary_tape_finds_origin_in_the_backward_pass(cause, f, x, primitive, index):
     expected, _ = autopsy_of(lambda x: f(x * 1.0 + 0.0) * 1.0, x)
-    found, gradient = autopsy_after_gradient(lambda x: f(x * 1.0 + 0.0) * 1.0, x)
+    report, gradient = autopsy_after_gradient(lambda x: f(x * 1.0 + 0.0) * 1.0, x)
 
     assert not np.isfinite(gradient.numpy()).all()
-    assert (found.direction, found.primitive, found.cause) == ("backward", primitive, cause.name)
-    assert found.elements[0].index == index
-    assert found.elements[0].g == expected.elements[0].g
-    assert found.count == expected.count
-    assert found.became_nan == re.sub(r" at \S+:\d+", "", expected.became_nan)
-    assert found.path == tuple(step.split("  ")[0] for step in expected.path)
+    assert (report.direction, report.primitive, report.cause) == ("backward", primitive, cause.name)
+    assert report.elements[0].index == index
+    assert report.elements[0].g == expected.elements[0].g
+    assert report.count == expected.count
+    assert report.became_nan == re.sub(r" at \S+:\d+", "", expected.became_nan)
+    assert report.path == tuple(step.split("  ")[0] for step in expected.path)
 
 
 # A tape without lines cannot find these, because it does not save the constant operand.
@@ -49,16 +49,16 @@ NOT_FOUND = ("mod", "triangular_solve", "root")
     [case for case in FORWARD_CASES if case[3] not in NOT_FOUND],
 )
 def test_ordinary_tape_finds_origin_in_the_forward_pass(cause, f, x, primitive, index):
-    found, _ = autopsy_after_gradient(lambda x: f(x) * 1.0, x)
+    report, _ = autopsy_after_gradient(lambda x: f(x) * 1.0, x)
 
-    assert (found.direction, found.primitive, found.cause) == ("forward", primitive, cause.name)
-    assert found.elements[0].index == index
+    assert (report.direction, report.primitive, report.cause) == ("forward", primitive, cause.name)
+    assert report.elements[0].index == index
 
 
 def test_text_without_lines():
-    found, _ = autopsy_after_gradient(lambda x: tf.norm(x) * 3.0, [0.0, 0.0])
+    report, _ = autopsy_after_gradient(lambda x: tf.norm(x) * 3.0, [0.0, 0.0])
 
-    assert str(found) == (
+    assert str(report) == (
         "In the backward pass, the gradient of sqrt produced Inf from finite inputs.\n"
         f"  {NO_LINES}\n"
         "    gradient of sqrt(0) for upstream gradient 3: inf\n"
@@ -74,10 +74,10 @@ def test_text_without_lines():
 
 
 def test_the_origin_closest_to_the_target_is_reported():
-    found, _ = autopsy_after_gradient(lambda x: tf.sqrt(tf.norm(x)), [0.0, 0.0])
+    report, _ = autopsy_after_gradient(lambda x: tf.sqrt(tf.norm(x)), [0.0, 0.0])
 
-    assert (found.primitive, found.cause) == ("sqrt", causes.ROOT_AT_ZERO.name)
-    assert found.path[0] == "gradient of sqrt"
+    assert (report.primitive, report.cause) == ("sqrt", causes.ROOT_AT_ZERO.name)
+    assert report.path[0] == "gradient of sqrt"
 
 
 def test_recorded_backward_pass_is_monitored():
@@ -93,14 +93,14 @@ def test_recorded_backward_pass_is_monitored():
 
 
 def test_nested_backward_pass_reports_to_the_outer_one():
-    found, gradient = autopsy_after_gradient(
+    report, gradient = autopsy_after_gradient(
         lambda x: tf.reduce_sum(tf.recompute_grad(lambda x: tf.sqrt(x) * 2.0)(x * 1.0)), [4.0, 0.0]
     )
 
     assert np.isinf(gradient.numpy()[1])
-    assert found.direction == "backward"
-    assert found.cause == causes.CUSTOM_GRADIENT.name
-    assert found.elements[0].index == (1,)
+    assert report.direction == "backward"
+    assert report.cause == causes.CUSTOM_GRADIENT.name
+    assert report.elements[0].index == (1,)
 
 
 def test_overflow_in_a_sum_of_cotangents_is_reported():
@@ -108,20 +108,20 @@ def test_overflow_in_a_sum_of_cotangents_is_reported():
         big = tf.constant(60000.0, tf.float16)
         return x * big + x * big
 
-    found, gradient = autopsy_after_gradient(f, np.float16(0.5))
+    report, gradient = autopsy_after_gradient(f, np.float16(0.5))
 
     assert np.isinf(gradient.numpy())
-    assert (found.direction, found.primitive) == ("backward", "multiply")
-    assert found.cause == causes.HALF_OVERFLOW.name
+    assert (report.direction, report.primitive) == ("backward", "multiply")
+    assert report.cause == causes.HALF_OVERFLOW.name
 
 
 def test_sparse_gradients_are_monitored():
-    found, gradient = autopsy_after_gradient(
+    report, gradient = autopsy_after_gradient(
         lambda x: tf.reduce_sum(tf.gather(tf.sqrt(x), [0, 2])), [0.0, 1.0, 4.0]
     )
 
     assert np.isinf(gradient.numpy()[0])
-    assert (found.primitive, found.elements[0].index) == ("sqrt", (0,))
+    assert (report.primitive, report.elements[0].index) == ("sqrt", (0,))
 
 
 def test_flags_of_worker_threads_are_monitored(monkeypatch):
@@ -129,10 +129,10 @@ def test_flags_of_worker_threads_are_monitored(monkeypatch):
     x = np.ones(blocks.HUGE, np.float32)
     x[-1] = 0.0  # in the block of the other thread
 
-    found, gradient = autopsy_after_gradient(lambda x: tf.reduce_sum(tf.sqrt(x)), x)
+    report, gradient = autopsy_after_gradient(lambda x: tf.reduce_sum(tf.sqrt(x)), x)
 
     assert np.isinf(gradient.numpy()[-1])
-    assert (found.primitive, found.elements[0].index) == ("sqrt", (blocks.HUGE - 1,))
+    assert (report.primitive, report.elements[0].index) == ("sqrt", (blocks.HUGE - 1,))
 
 
 def test_nonfinite_output_gradients_are_found():
@@ -149,13 +149,13 @@ def test_origin_without_a_flag_is_unknown():
     def nonfinite(x):
         return x * 1.0, lambda _: tf.constant([np.inf, 1.0])
 
-    found, gradient = autopsy_after_gradient(lambda x: nonfinite(x * 0.0), [1.0, 2.0])
+    report, gradient = autopsy_after_gradient(lambda x: nonfinite(x * 0.0), [1.0, 2.0])
 
     assert np.isnan(gradient.numpy()[0])
-    assert (found.direction, found.cause) == ("unknown", causes.UNKNOWN.name)
-    assert found.summary == "In the backward pass, the cotangent of multiply already contained Inf"
-    assert found.elements[0].index == (0,)
-    assert found.path == ("gradient of multiply", "the gradient with respect to 'x:0'")
+    assert (report.direction, report.cause) == ("unknown", causes.UNKNOWN.name)
+    assert report.summary == "In the backward pass, the cotangent of multiply already contained Inf"
+    assert report.elements[0].index == (0,)
+    assert report.path == ("gradient of multiply", "the gradient with respect to 'x:0'")
 
 
 # Lines from the source code
@@ -168,14 +168,14 @@ def test_the_only_line_that_qualifies_is_named():
         root = tf.sqrt(y)
         loss = tf.reduce_sum(root)
     tape.gradient(loss, x)
-    found = tape.autopsy()
+    report = tape.autopsy()
 
-    assert found.place is None
-    assert found.likely_line.endswith(
-        "test_floating_point_flags.py:" + found.likely_line.split(":")[1] + ": root = tf.sqrt(y)"
+    assert report.place is None
+    assert report.likely_line.endswith(
+        "test_floating_point_flags.py:" + report.likely_line.split(":")[1] + ": root = tf.sqrt(y)"
     )
-    assert str(found).splitlines()[1] == f"  {found.likely_line}"
-    assert found.note == ""
+    assert str(report).splitlines()[1] == f"  {report.likely_line}"
+    assert report.note == ""
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ def test_lines_are_found_in_the_block_of_the_tape(tmp_path, block, primitive, ex
     )
     last = program.read_text().splitlines().index("g = tape.gradient(y, x)") + 1
 
-    found = likely_line(str(program), last, primitive)
+    report = likely_line(str(program), last, primitive)
 
-    assert (found and found[1]) == expected
-    assert expected is None or found[0] == 4
+    assert (report and report[1]) == expected
+    assert expected is None or report[0] == 4
 
 
 def test_an_unreadable_program_has_no_likely_line(tmp_path):
@@ -294,13 +294,13 @@ def test_kept_entries_are_freed_with_the_tape():
     with tf.GradientTape() as tape:
         h = tf.exp(x * 1.0)
         y = tf.sqrt(tf.math.log(h))
-    held = weakref.ref(h._array)
+    array_ref = weakref.ref(h._array)
     del h
     tape.gradient(y, x)
 
-    assert held() is not None  # kept for autopsy
+    assert array_ref() is not None  # kept for autopsy
     del tape
-    assert held() is None
+    assert array_ref() is None
 
 
 def test_jacobian_does_not_monitor_flags():

@@ -36,35 +36,35 @@ def logs(x):
 @pytest.mark.parametrize("lines", [None, True])
 def test_origin_in_the_backward_pass_of_a_function(jit, calls, lines):
     tape, gradient = used_tape(tf.function(roots, jit_compile=jit), [4.0, 0.0], calls, lines=lines)
-    found = tape.autopsy()
+    report = tape.autopsy()
 
     assert np.isinf(gradient.numpy()[1])
-    assert (found.direction, found.primitive) == ("backward", "sqrt")
-    assert found.cause == causes.ROOT_AT_ZERO.name
-    assert found.place.text == "root = tf.sqrt(doubled)"
-    assert found.elements[0].index == (1,)
-    assert (found.elements[0].y, found.elements[0].inputs) == (0.0, (0.0,))
-    assert [step.split("  ")[0] for step in found.path] == [
+    assert (report.direction, report.primitive) == ("backward", "sqrt")
+    assert report.cause == causes.ROOT_AT_ZERO.name
+    assert report.place.text == "root = tf.sqrt(doubled)"
+    assert report.elements[0].index == (1,)
+    assert (report.elements[0].y, report.elements[0].inputs) == (0.0, (0.0,))
+    assert [step.split("  ")[0] for step in report.path] == [
         "gradient of multiply",
         "gradient of function",
         "the gradient with respect to 'x:0'",
     ]
-    assert found.path[0].endswith(": x * 2.0")
+    assert report.path[0].endswith(": x * 2.0")
     where = " called at " if lines else "."
-    assert found.note.startswith(f"This is inside a tf.function{where}")
+    assert report.note.startswith(f"This is inside a tf.function{where}")
 
 
 @JITS
 def test_origin_in_the_forward_pass_of_a_function(jit):
     tape, _ = used_tape(tf.function(logs, jit_compile=jit), [4.0, 0.0], lines=True)
-    found = tape.autopsy()
+    report = tape.autopsy()
 
-    assert (found.direction, found.primitive) == ("forward", "log")
-    assert found.cause == causes.LOG_OF_ZERO.name
-    assert found.place.text == "log = tf.math.log(x * 2.0)"
-    assert found.elements[0].inputs == (0.0,)
-    assert [step.split("  ")[0] for step in found.path] == ["sum", "function", "the target"]
-    assert found.note.endswith(": y = f(x).")
+    assert (report.direction, report.primitive) == ("forward", "log")
+    assert report.cause == causes.LOG_OF_ZERO.name
+    assert report.place.text == "log = tf.math.log(x * 2.0)"
+    assert report.elements[0].inputs == (0.0,)
+    assert [step.split("  ")[0] for step in report.path] == ["sum", "function", "the target"]
+    assert report.note.endswith(": y = f(x).")
 
 
 def test_norm_inside_a_function_is_recognized():
@@ -100,19 +100,19 @@ def test_custom_gradient_inside_a_function_has_its_own_line():
 
     f = tf.function(lambda x: tf.reduce_sum(third(x)))
     tape, _ = used_tape(f, [1.0, 2.0])
-    found = tape.autopsy()
+    report = tape.autopsy()
 
-    assert found.place.text == "return g / (x - x)"
-    assert found.primitive == "divide"
+    assert report.place.text == "return g / (x - x)"
+    assert report.primitive == "divide"
 
 
 def test_sparse_gradients_inside_a_function():
     f = tf.function(lambda x: tf.reduce_sum(tf.sqrt(tf.gather(x, [1, 1]))))
     tape, gradient = used_tape(f, [4.0, 0.0])
-    found = tape.autopsy()
+    report = tape.autopsy()
 
     assert np.isinf(tf.convert_to_tensor(gradient).numpy()[1])
-    assert (found.primitive, found.cause) == ("sqrt", causes.ROOT_AT_ZERO.name)
+    assert (report.primitive, report.cause) == ("sqrt", causes.ROOT_AT_ZERO.name)
 
 
 def test_nonfinite_argument_of_a_function_is_an_input():
@@ -120,10 +120,10 @@ def test_nonfinite_argument_of_a_function_is_an_input():
     f = tf.function(lambda x, data: tf.reduce_sum(x * data))
     tape, _ = used_tape(lambda x: f(x, data), [1.0, 2.0], lines=True)
 
-    found = tape.autopsy()
+    report = tape.autopsy()
 
-    assert (found.direction, found.cause) == ("input", causes.INPUT.name)
-    assert [step.split("  ")[0] for step in found.path] == [
+    assert (report.direction, report.cause) == ("input", causes.INPUT.name)
+    assert [step.split("  ")[0] for step in report.path] == [
         "multiply",
         "sum",
         "function",

@@ -169,13 +169,13 @@ def test_the_previous_state_is_restored_after_the_block():
 
 
 def test_other_threads_are_not_checked():
-    found = []
+    results = []
     with tf.debugging.nonfinite("raise"):
-        other = threading.Thread(target=lambda: found.append(tf.math.log(-1.0)))
+        other = threading.Thread(target=lambda: results.append(tf.math.log(-1.0)))
         other.start()
         other.join()
 
-    assert np.isnan(float(found[0]))
+    assert np.isnan(float(results[0]))
 
 
 def test_vectorized_operations_are_checked():

@@ -11,12 +11,12 @@ def spirals(example):
 
 def test_points_are_the_same_for_the_same_seed(spirals):
     points, labels = spirals.make_spirals(20, seed=3)
-    again, labels_again = spirals.make_spirals(20, seed=3)
+    same_points, labels_again = spirals.make_spirals(20, seed=3)
 
     assert points.shape == (60, 2)
     assert points.dtype == np.float32
     assert np.bincount(labels).tolist() == [20, 20, 20]
-    np.testing.assert_array_equal(points, again)
+    np.testing.assert_array_equal(points, same_points)
     np.testing.assert_array_equal(labels, labels_again)
 
 

@@ -40,9 +40,9 @@ def eagerly(f):
         tf.config.experimental.set_synchronous_execution(None)
 
 
-def assert_same(found, expected):
+def assert_same(actual, expected):
     """Asserts that structures of tensors are bit-for-bit identical; `expected` is not deferred."""
-    for a, b in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+    for a, b in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
         assert type(b) is Tensor
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         np.testing.assert_array_equal(a.numpy(), b.numpy())

@@ -22,8 +22,8 @@ SHAPES = [
 
 
 def thread_counts():
-    found = threadpoolctl.threadpool_info()
-    return [i["num_threads"] for i in found if i["user_api"] == "blas" and "numpy" in i["filepath"]]
+    pools = threadpoolctl.threadpool_info()
+    return [i["num_threads"] for i in pools if i["user_api"] == "blas" and "numpy" in i["filepath"]]
 
 
 def matrices(*shape, dtype=np.float32):

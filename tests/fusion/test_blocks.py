@@ -182,10 +182,10 @@ def test_operations_and_gradients_agree_with_small_pieces(f):
             y = f(v)
         return y.numpy(), tape.gradient(y, v).numpy()
 
-    whole = value_and_gradient(x)
+    together = value_and_gradient(x)
     pieces = [value_and_gradient(piece) for piece in np.array_split(x, 7)]
 
-    for actual, expected in zip(whole, zip(*pieces, strict=True), strict=True):
+    for actual, expected in zip(together, zip(*pieces, strict=True), strict=True):
         np.testing.assert_allclose(actual, np.concatenate(expected), rtol=1e-14)
 
 

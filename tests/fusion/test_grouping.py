@@ -220,8 +220,8 @@ def test_inputs_are_broadcast(shapes):
     def step(a, b, c):
         return [tf.sin(a) * b + c]
 
-    whole, *smaller = shapes
-    (group,) = assert_fuses(step, numbers(*whole), *(numbers(*s, seed=1) for s in smaller))
+    full, *smaller = shapes
+    (group,) = assert_fuses(step, numbers(*full), *(numbers(*s, seed=1) for s in smaller))
     assert len(group.calls) == 3
 
 
@@ -388,8 +388,8 @@ WHOLE = ((700,), (24, 30), (6, 9, 13), (1, 700), (700, 1), (2, 3, 4, 31))
 @st.composite
 def programs(draw):
     """Draws calls on arrays that broadcast to one shape, with sums and reversals in between."""
-    whole = draw(st.sampled_from(WHOLE))
-    parts = [whole, whole, (), whole[-1:], (*whole[:-1], 1), (1, *whole[1:]), whole[1:]]
+    full = draw(st.sampled_from(WHOLE))
+    parts = [full, full, (), full[-1:], (*full[:-1], 1), (1, *full[1:]), full[1:]]
     generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     arrays = {
         i: draw_array(draw, generator, draw(st.sampled_from(parts)), draw(st.sampled_from(DTYPES)))
@@ -397,7 +397,7 @@ def programs(draw):
     }
     calls, values = [], dict(arrays)
     for _ in range(draw(st.integers(2, 14))):
-        call = draw_call(draw, values, whole)
+        call = draw_call(draw, values, full)
         if call is not None:
             calls.append(call)
             values.update(replay([call], {v: values[v] for v in call.inputs}))
@@ -427,7 +427,7 @@ def draw_array(draw, generator, shape, dtype):
     return x
 
 
-def draw_call(draw, values, whole):
+def draw_call(draw, values, full):
     """Draws a call on `values`, or `None` if the drawn kind does not apply."""
     kind = draw(st.sampled_from(["elementwise"] * 6 + ["cast", "select", "mask", "other"]))
     x = draw(st.sampled_from(sorted(values)))
@@ -444,7 +444,7 @@ def draw_call(draw, values, whole):
         inputs = (keep, x, other) if kind == "select" else (x, keep)
         return Call(PRIMITIVES[kind], inputs, {}, y)
     if kind == "other":
-        return draw_other(draw, x, shape, dtype, whole, y)
+        return draw_other(draw, x, shape, dtype, full, y)
     names = {1: [], 2: []}
     for family in {"f": ("real", "float"), "i": ("real",), "c": ("complex",)}.get(
         dtype.kind, ("bool",)
@@ -458,13 +458,13 @@ def draw_call(draw, values, whole):
     return Call(PRIMITIVES[draw(st.sampled_from(names[count]))], inputs, {}, y)
 
 
-def draw_other(draw, x, shape, dtype, whole, y):
+def draw_other(draw, x, shape, dtype, full, y):
     if draw(st.booleans()) and dtype.kind in "fc":
         attrs = {"axis": tuple(range(len(shape))), "keepdims": draw(st.booleans())}
         return Call(PRIMITIVES[draw(st.sampled_from(["sum", "mean"]))], (x,), attrs, y)
     if draw(st.booleans()) and shape:
         return Call(PRIMITIVES["reverse"], (x,), {"axis": (0,)}, y)
-    return Call(PRIMITIVES["broadcast_to"], (x,), {"shape": np.broadcast_shapes(shape, whole)}, y)
+    return Call(PRIMITIVES["broadcast_to"], (x,), {"shape": np.broadcast_shapes(shape, full)}, y)
 
 
 @pytest.mark.usefixtures("small_blocks")

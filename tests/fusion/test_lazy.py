@@ -245,8 +245,8 @@ def test_a_group_keeps_fewer_large_arrays_alive(monkeypatch):
     y = tf.sin(tf.constant(numbers(4)))
     for seed in range(5):
         y = y + tf.constant(numbers(4, seed=seed))
-        held = [x for x in y._spec.group.values.values() if x.ndim]
-        assert len(held) <= 3
+        arrays = [x for x in y._spec.group.values.values() if x.ndim]
+        assert len(arrays) <= 3
 
 
 def test_arrays_of_another_shape_start_a_new_group():
@@ -276,14 +276,14 @@ def test_results_stay_deferred_after_a_failure(monkeypatch):
 
 def test_other_threads_can_read():
     y = tf.sin(tf.constant(numbers(10_000))) * 2.0
-    found = [None] * 8
+    results = [None] * 8
 
     def read(i):
-        found[i] = y.numpy()
+        results[i] = y.numpy()
 
     run_concurrently(*[functools.partial(read, i) for i in range(8)])
 
-    for array in found:
+    for array in results:
         np.testing.assert_array_equal(array, np.sin(numbers(10_000)) * 2)
 
 
@@ -387,10 +387,10 @@ def test_unconnected_sources():
 
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.sin(x))
-    found = tape.gradient(y, [x, other])
+    gradients = tape.gradient(y, [x, other])
 
-    np.testing.assert_array_equal(found[0], np.cos(numbers(50)))
-    assert found[1] is None
+    np.testing.assert_array_equal(gradients[0], np.cos(numbers(50)))
+    assert gradients[1] is None
     assert "other" in str(tape.explain(y, other))
 
 
@@ -421,8 +421,8 @@ def test_autopsy_finds_the_operation_that_produced_nan(f):
         assert not np.isfinite(gradient).any()
         return tape.autopsy()
 
-    found, expected = autopsy(), eagerly(autopsy)
-    assert (found.primitive, found.direction, found.cause) == (
+    actual, expected = autopsy(), eagerly(autopsy)
+    assert (actual.primitive, actual.direction, actual.cause) == (
         expected.primitive,
         expected.direction,
         expected.cause,

@@ -17,13 +17,13 @@ SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0)
 
 def elementwise_cases():
     """Returns one case for each primitive and its attributes."""
-    found = {}
+    cases = {}
     for case in CASES:
         is_elementwise = case.primitive.partials is not None
         is_real = all(x.dtype.kind in "fiub" for x in case.inputs)
         if is_elementwise and is_real and all(x.size for x in case.inputs):
-            found.setdefault((case.primitive.name, repr(case.attrs)), case)
-    return list(found.values())
+            cases.setdefault((case.primitive.name, repr(case.attrs)), case)
+    return list(cases.values())
 
 
 ELEMENTWISE = elementwise_cases()

@@ -192,10 +192,10 @@ def test_traced_functions_draw_the_same_samples(jit_compile):
 
 def test_compiled_sampling_without_x64():
     layer = keras.layers.Dropout(0.5, seed=4)
-    same = keras.layers.Dropout(0.5, seed=4)
+    same_layer = keras.layers.Dropout(0.5, seed=4)
     compiled = tf.function(lambda x: layer(x, training=True), jit_compile=True)
 
     for _ in range(3):
         np.testing.assert_array_equal(
-            compiled(tf.ones([6, 7])), same(tf.ones([6, 7]), training=True)
+            compiled(tf.ones([6, 7])), same_layer(tf.ones([6, 7]), training=True)
         )

@@ -62,8 +62,8 @@ def test_transformations_are_methods(name):
 
 
 def test_ragged_batches():
-    (found,) = Dataset.range(3).map(tf.range).apply(E.dense_to_ragged_batch(3))
-    assert found.to_list() == [[], [0], [0, 1]]
+    (batch,) = Dataset.range(3).map(tf.range).apply(E.dense_to_ragged_batch(3))
+    assert batch.to_list() == [[], [0], [0, 1]]
 
 
 def test_files(tmp_path):

@@ -128,11 +128,11 @@ class TestEnabled:
         assert [float(g), float(outer.gradient(g, x))] == [27.0, 18.0]
 
     def test_other_threads_are_not_checked(self):
-        found = []
-        other = threading.Thread(target=lambda: found.append(tf.math.log(tf.constant(-1.0))))
+        results = []
+        other = threading.Thread(target=lambda: results.append(tf.math.log(tf.constant(-1.0))))
         other.start()
         other.join()
-        assert np.isnan(float(found[0]))
+        assert np.isnan(float(results[0]))
 
 
 def test_pass_through_primitives_exist():

@@ -113,9 +113,9 @@ def test_datasets_are_made_for_one_pipeline(strategy):
         assert (context.num_input_pipelines, context.input_pipeline_id) == (1, 0)
         return tf.data.Dataset.range(6).batch(context.get_per_replica_batch_size(2))
 
-    found = strategy.distribute_datasets_from_function(make)
+    dataset = strategy.distribute_datasets_from_function(make)
 
-    assert [list(x.numpy()) for x in found] == [[0, 1], [2, 3], [4, 5]]
+    assert [list(x.numpy()) for x in dataset] == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_what_cannot_be_is_said():

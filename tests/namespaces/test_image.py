@@ -313,11 +313,11 @@ def test_random_functions_are_determined_by_the_seed(name):
     for _ in range(2):
         tf.random.set_seed(3)
         draws.append([change(PICTURE, *RANDOM[name]).numpy() for _ in range(20)])
-    same = [stateless(PICTURE, *RANDOM[name], seed=[1, 2]).numpy() for _ in range(2)]
+    images = [stateless(PICTURE, *RANDOM[name], seed=[1, 2]).numpy() for _ in range(2)]
     others = [stateless(PICTURE, *RANDOM[name], seed=[1, i]).numpy() for i in range(20)]
 
     np.testing.assert_array_equal(*draws)
-    np.testing.assert_array_equal(*same)
+    np.testing.assert_array_equal(*images)
     for results in (draws[0], others):
         assert len({result.tobytes() for result in results}) > 1
 
@@ -406,11 +406,11 @@ def test_jpeg_round_trip_of_noise_at_quality_100():
 def test_corrupted_files_are_decoded_or_raise_invalid_argument_error(kind):
     """They cause no other error and no endless loop."""
     start = {"png": "89504e47", "gif": "47494638", "bmp": "424d", "jpeg": "ffd8ff"}[kind]
-    found = re.findall(rf"fromhex\('({start}[0-9a-f]{{100,}})'\)", " ".join(ANSWERS))
+    files = re.findall(rf"fromhex\('({start}[0-9a-f]{{100,}})'\)", " ".join(ANSWERS))
     rng = np.random.default_rng(9)
     errors = 0
     for i in range(150):
-        data = bytearray.fromhex(found[i % len(found)])
+        data = bytearray.fromhex(files[i % len(files)])
         data[rng.integers(4, len(data))] = rng.integers(256)
         if i % 3 == 0:
             del data[rng.integers(len(data)) :]

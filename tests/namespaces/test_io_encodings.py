@@ -93,8 +93,8 @@ def test_gzip_with_several_members():
     parts = gzip.compress(b"a") + gzip.compress(b"") + gzip.compress(b"b" * 10**6)
 
     for padding in (b"", bytes(1000)):
-        whole = tf.io.decode_compressed(parts + padding, "GZIP").numpy()
-        assert whole == b"a" + b"b" * 10**6
+        data = tf.io.decode_compressed(parts + padding, "GZIP").numpy()
+        assert data == b"a" + b"b" * 10**6
     assert tf.io.decode_compressed(zlib.compress(b"a") + b"ignored", "ZLIB").numpy() == b"a"
     for kind in ("GZIP", "ZLIB"):
         assert tf.io.decode_compressed(b"", kind).numpy() == b""

@@ -90,14 +90,14 @@ def test_draws_of_other_threads_have_no_effect():
 
 def test_concurrent_threads_draw_different_numbers():
     tf.random.set_seed(7)
-    found = []
+    samples = []
 
     def work():
-        found.extend([float(tf.random.uniform([], dtype=tf.float64)) for _ in range(100)])
+        samples.extend([float(tf.random.uniform([], dtype=tf.float64)) for _ in range(100)])
 
     run_concurrently(*[work] * 4)
 
-    assert len(set(found)) == 400
+    assert len(set(samples)) == 400
 
 
 def test_replaying_a_saved_state_does_not_affect_the_stream():
@@ -320,11 +320,11 @@ def test_the_global_generator_can_be_replaced():
 
 
 def test_threads_share_a_generator_without_repeating_numbers():
-    g, found = tf.random.Generator.from_seed(5), []
+    g, samples = tf.random.Generator.from_seed(5), []
 
     def work():
-        found.extend([float(g.uniform([], dtype=tf.float64)) for _ in range(100)])
+        samples.extend([float(g.uniform([], dtype=tf.float64)) for _ in range(100)])
 
     run_concurrently(*[work] * 4)
 
-    assert len(set(found)) == 400
+    assert len(set(samples)) == 400

@@ -388,8 +388,8 @@ def test_create_rng_state_matches_a_generator():
         generator = tf.random.Generator.from_seed(seed)
 
         np.testing.assert_array_equal(state, generator.state)
-        same = tf.random.Generator.from_state(state, "philox").normal([2])
-        np.testing.assert_array_equal(same, generator.normal([2]))
+        expected = tf.random.Generator.from_state(state, "philox").normal([2])
+        np.testing.assert_array_equal(expected, generator.normal([2]))
     assert_raises(
         lambda: tf.random.create_rng_state([1, 2, 3], "philox"),
         ValueError,

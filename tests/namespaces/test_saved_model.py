@@ -161,12 +161,12 @@ def test_signatures_with_several_outputs_and_named_outputs(tmp_path):
         def named(self, x, sign=1.0):
             return {"signed": sign * x}
 
-    several = Several()
+    model = Several()
     signatures = {
-        "pair": several.pair,
-        "named": several.named.get_concrete_function(tf.TensorSpec([None, 2]), sign=-1.0),
+        "pair": model.pair,
+        "named": model.named.get_concrete_function(tf.TensorSpec([None, 2]), sign=-1.0),
     }
-    tf.saved_model.save(several, str(tmp_path / "m"), signatures=signatures)
+    tf.saved_model.save(model, str(tmp_path / "m"), signatures=signatures)
 
     loaded = tf.saved_model.load(str(tmp_path / "m"))
 

@@ -49,7 +49,7 @@ ADDITIONAL = {tape: {"lines", "memory_limit", "on_none"} for tape in TAPES}  # n
 def find(name):
     """Returns the object with this name of TensorFlow in retrograde, or `None`."""
     parts = name.split(".")[1:]
-    return functools.reduce(lambda found, part: getattr(found, part, None), parts, retrograde)
+    return functools.reduce(lambda parent, part: getattr(parent, part, None), parts, retrograde)
 
 
 PRESENT = [name for name in RECORDED if find(name) is not None and name not in EXCEPTIONS]

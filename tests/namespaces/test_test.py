@@ -167,9 +167,9 @@ def test_assert_raises_matches_patterns_and_predicates():
 
 
 def test_evaluate():
-    found = CASE.evaluate([tf.constant(1), {"a": tf.Variable([2.0]), "b": None}])
-    assert found == [1, {"a": [2.0], "b": None}]
-    assert type(found[0]) is np.int32
+    result = CASE.evaluate([tf.constant(1), {"a": tf.Variable([2.0]), "b": None}])
+    assert result == [1, {"a": [2.0], "b": None}]
+    assert type(result[0]) is np.int32
     assert CASE.evaluate(lambda: tf.constant(1)) == 1
     assert CASE.evaluate(SLICES).values.tolist() == [1.0]
     with CASE.session() as session, CASE.cached_session():

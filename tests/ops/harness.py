@@ -190,8 +190,10 @@ def oracle(case: Case) -> Oracle:
         def f(*xs):
             remaining = iter(xs)
             pairs = zip(case.differentiable, inputs, strict=True)
-            whole = [next(remaining) if d else x for d, x in pairs]
-            return as_tuple(case.primitive.kernel(jnp, *_symmetrize(case, whole), **case.attrs))
+            all_inputs = [next(remaining) if d else x for d, x in pairs]
+            return as_tuple(
+                case.primitive.kernel(jnp, *_symmetrize(case, all_inputs), **case.attrs)
+            )
 
         if not xs:
             return Oracle(f(), [], (), [], [])

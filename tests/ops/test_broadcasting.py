@@ -24,8 +24,8 @@ def gradients_of(f, arrays, g):
         tape.watch(xs)
         y = f(*xs)
     weights = g(y.numpy())
-    found = tape.gradient(y, xs, weights)
-    return y.numpy(), weights, [tf.convert_to_tensor(x).numpy() for x in found]
+    gradients = tape.gradient(y, xs, weights)
+    return y.numpy(), weights, [tf.convert_to_tensor(x).numpy() for x in gradients]
 
 
 def cotangent(y):

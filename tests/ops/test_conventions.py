@@ -468,9 +468,9 @@ def test_the_other_branch_of_where_does_not_produce_nan_in_second_derivatives(f)
         with tf.GradientTape() as inner:
             y = f(x)
         g = inner.gradient(y, x)
-    found = outer.gradient(g, x).numpy()
+    second = outer.gradient(g, x).numpy()
     above, below = (gradient_at(f, 2.0 + h) for h in (1e-5, -1e-5))
-    np.testing.assert_allclose(found, [0.0, (above - below) / 2e-5], rtol=1e-7)
+    np.testing.assert_allclose(second, [0.0, (above - below) / 2e-5], rtol=1e-7)
 
 
 def gradient_at(f, value):

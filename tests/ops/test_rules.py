@@ -242,13 +242,13 @@ JOINT = [case for case in DIFFERENTIABLE if case.primitive.joint and sum(case.di
 @pytest.mark.parametrize("case", JOINT, ids=str)
 def test_joint_rules_return_none_for_inputs_that_are_not_needed(case):
     y, g = run(case), Sample.of(case).g
-    several = case.primitive.outputs
+    multiple_outputs = case.primitive.outputs
     for position in range(len(case.inputs)):
         needed = tuple(i == position and w for i, w in enumerate(case.differentiable))
-        values = (g, y, *case.inputs) if several else (g[0], y[0], *case.inputs)
-        found = quiet(case.primitive.joint)(needed, *values, **case.attrs)
+        values = (g, y, *case.inputs) if multiple_outputs else (g[0], y[0], *case.inputs)
+        gradients = quiet(case.primitive.joint)(needed, *values, **case.attrs)
 
-        assert [x is not None for x in found] == list(needed)
+        assert [x is not None for x in gradients] == list(needed)
 
 
 LAYOUTS = {

@@ -61,21 +61,21 @@ def test_convolutions_do_not_depend_on_the_number_of_threads(monkeypatch, size):
     x, g = (rng.standard_normal((24, 28, 28, n)).astype(np.float32) for n in (64, 48))
     w = rng.standard_normal((size, size, 64, 48)).astype(np.float32)
     attrs = {"windows": windows, "groups": 1}
-    _, is_shared = _numpy_convolution._Lines(x, windows, whole=False).parts(48)
+    _, is_shared = _numpy_convolution._Lines(x, windows, all_taps=False).parts(48)
     assert is_shared
 
-    found = []
+    results = []
     for count in (1, 2, 3):
         monkeypatch.setattr(blocks, "threads", lambda count=count: count)
         with threadpoolctl.threadpool_limits(count, "blas"):
-            found.append(
+            results.append(
                 [
                     convolution.convolve.kernel(np, x, w, **attrs),
                     convolution.convolve_transposed.kernel(np, g, w, space=(28, 28), **attrs),
                     convolution.convolve_filter.kernel(np, x, g, **attrs),
                 ]
             )
-    for others in zip(*found, strict=True):
+    for others in zip(*results, strict=True):
         np.testing.assert_array_equal(others[0], others[1])
         np.testing.assert_array_equal(others[0], others[2])
 

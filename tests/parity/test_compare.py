@@ -33,9 +33,9 @@ def leaf(values, dtype="float64"):
 def given(value=None, gradient=None, second=None, sources=(), **more):
     """Returns an answer with some stages."""
     stages = {"value": value, "gradient": gradient, "second": second}
-    found = {stage: parts for stage, parts in stages.items() if parts is not None}
+    recorded_stages = {stage: parts for stage, parts in stages.items() if parts is not None}
     about = {"function": "tf.f", "expression": "f()", "precision": "float64"}
-    return about | found | {"sources": list(sources)} | more
+    return about | recorded_stages | {"sources": list(sources)} | more
 
 
 ONE = given([leaf([1.0, 2.0])], [leaf([3.0])], [leaf([4.0])])
@@ -179,10 +179,10 @@ def test_random_numbers_are_compared_in_shape_and_dtype():
 
 
 def test_an_answer_has_the_gradients_for_random_cotangents():
-    found = answer(tf, Call("tf.square", "f(S(3))", "float64"), seed=5)
+    result = answer(tf, Call("tf.square", "f(S(3))", "float64"), seed=5)
 
     (x,), (y,), (g,), (h,) = (
-        map(from_json, found[key]) for key in ("sources", "value", "gradient", "second")
+        map(from_json, result[key]) for key in ("sources", "value", "gradient", "second")
     )
     weights = g / (2 * x)
     assert np.ptp(weights) > 0.01
@@ -211,9 +211,9 @@ def test_errors_are_recorded_with_their_stage(expression, stage, monkeypatch):
         return x * 1.0, back
 
     monkeypatch.setattr(tf, "broken", broken, raising=False)
-    found = answer(tf, Call("tf.broken", expression, "float64"), 1)
+    result = answer(tf, Call("tf.broken", expression, "float64"), 1)
 
-    assert found.get("error", [None])[0] == stage
+    assert result.get("error", [None])[0] == stage
 
 
 def test_missing_functions_are_recorded():
@@ -243,10 +243,10 @@ def test_results_are_flattened():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64", "int8", "bool"])
 def test_arrays_are_stored_exactly(dtype):
     x = tf.cast([[0.0, 1.0, 3.0]], dtype)
-    found = json.loads(json.dumps(to_json(x)))
+    data = json.loads(json.dumps(to_json(x)))
 
-    assert found["dtype"] == dtype
-    assert from_json(found).tolist() == x.numpy().astype(from_json(found).dtype).tolist()
+    assert data["dtype"] == dtype
+    assert from_json(data).tolist() == x.numpy().astype(from_json(data).dtype).tolist()
 
 
 # The report
@@ -353,11 +353,11 @@ def test_a_call_that_crashes_the_process_is_recorded(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "all_calls", lambda: calls)
     monkeypatch.setattr(subprocess, "run", dies_of_the_third)
 
-    found = command.answers_of("tensorflow", "python", 1, tmp_path)
+    results = command.answers_of("tensorflow", "python", 1, tmp_path)
 
     assert starts == [0, 3]
-    assert [a["function"] for a in found] == [call.function for call in calls]
-    assert found[2]["error"] == ["value", "crash", "the process ended"]
+    assert [a["function"] for a in results] == [call.function for call in calls]
+    assert results[2]["error"] == ["value", "crash", "the process ended"]
 
 
 def test_a_library_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):

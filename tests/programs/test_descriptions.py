@@ -91,10 +91,10 @@ class TestFirstDescription:
         assert float(after) < float(names["loss"])
 
     def test_pattern_custom_training_loop(self, tf, provided):
-        whole = tf.data.Dataset.from_tensor_slices((provided["inputs"], provided["targets"]))
+        dataset = tf.data.Dataset.from_tensor_slices((provided["inputs"], provided["targets"]))
         more = {
             "num_epochs": 20,
-            "dataset": whole.batch(4),
+            "dataset": dataset.batch(4),
             "optimizer": tf.keras.optimizers.Adam(0.05),
         }
         before = provided["loss_fn"](provided["targets"], provided["model"](provided["inputs"]))

@@ -55,9 +55,9 @@ def test_a_guide_gives_the_same_results_as_in_tensorflow(name, run):
 def test_a_guide_runs_with_retrograde_run(tmp_path):
     command = [sys.executable, "-m", "retrograde", "run"]
 
-    found = results_of(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
+    results = results_of(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
 
-    assert compared(ANSWERS["tensor_slicing"], found, GUIDES.tolerance).wrong == []
+    assert compared(ANSWERS["tensor_slicing"], results, GUIDES.tolerance).wrong == []
 
 
 @pytest.mark.parametrize("name", sorted(ANSWERS))

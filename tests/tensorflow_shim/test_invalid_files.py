@@ -147,9 +147,9 @@ def test_ipython_lines_are_found_in_linear_time(tmp_path, monkeypatch):
     parsed, parse = [], ast.parse
     monkeypatch.setattr(ast, "parse", lambda text: parsed.append(len(text)) or parse(text))
 
-    (found,) = cells_of(path)
+    (notebook_cell,) = cells_of(path)
 
-    assert found.skipped == ["%time"] * 300 + ["!ls"]
-    assert found.source == "x = 1\npass\n" * 300 + "if x:\n    pass\n    y = 2"
+    assert notebook_cell.skipped == ["%time"] * 300 + ["!ls"]
+    assert notebook_cell.source == "x = 1\npass\n" * 300 + "if x:\n    pass\n    y = 2"
     assert len(parsed) == 302
     assert parsed[-1] < 100

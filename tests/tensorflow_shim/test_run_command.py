@@ -197,9 +197,9 @@ def derivative(x):
 
 if __name__ == "__main__":
     with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
-        name, found, version = pool.map(derivative, [3.0])[0]
+        name, gradient, version = pool.map(derivative, [3.0])[0]
     assert name != multiprocessing.current_process().name
-    print(found, version == tf.__version__)
+    print(gradient, version == tf.__version__)
 """
 
 

@@ -82,10 +82,10 @@ def test_a_diff_shows_the_lines_that_differ():
 def test_text_and_tree_agree():
     source = (ROOT / "src" / "retrograde" / "values" / "nest.py").read_text()
 
-    found = mutations.mutants_of("nest.py", source)
+    mutants = mutations.mutants_of("nest.py", source)
 
-    assert len(found) > 50
-    for mutant in found:
+    assert len(mutants) > 50
+    for mutant in mutants:
         changed = ast.unparse(mutant.tree(source))
         assert changed == ast.unparse(ast.parse(mutant.text(source)))
         assert changed != ast.unparse(ast.parse(source))

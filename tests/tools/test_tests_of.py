@@ -14,7 +14,7 @@ ROOT = pathlib.Path(tests_of.__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "found"),
+    ("name", "text", "expected"),
     [
         ("tf.nn.conv2d", "y = tf.nn.conv2d(x, w)", True),
         ("tf.nn.conv2d", "y = nn.conv2d(x, w)", True),
@@ -25,8 +25,8 @@ ROOT = pathlib.Path(tests_of.__file__).parent.parent
         ("tf.cast", "np.tf.cast(x)", False),
     ],
 )
-def test_a_name_is_found_as_a_whole(name, text, found):
-    assert bool(tests_of.pattern([name]).search(text)) == found
+def test_pattern_matches_full_names(name, text, expected):
+    assert bool(tests_of.pattern([name]).search(text)) == expected
 
 
 def test_other_names_of_the_same_function_count():

@@ -139,10 +139,10 @@ def test_objects_that_represent_a_variable_are_found():
         trainable = True
 
         def __init__(self):
-            self.held = tf.Variable(1.0)
+            self.variable = tf.Variable(1.0)
 
         def __retrograde_tensor__(self):
-            return self.held
+            return self.variable
 
     model = tf.Module()
     model.v = VariableLike()

@@ -34,14 +34,14 @@ def test_declared_operators_are_bound(cls):
 
 def public_functions():
     """Returns the functions in the stubs, by their full names."""
-    found = {}
+    classes = {}
     for stub in STUBS:
         module = module_of(stub)
         for name in names_in_stub(module):
             value = getattr(module, name)
             if inspect.isfunction(value) and value.__module__.startswith("retrograde."):
-                found[f"{module.__name__}.{name}"] = value
-    return found
+                classes[f"{module.__name__}.{name}"] = value
+    return classes
 
 
 FUNCTIONS = public_functions()

@@ -31,11 +31,11 @@ STRUCTURES = [
 
 @pytest.mark.parametrize(("structure", "leaves"), STRUCTURES, ids=repr)
 def test_packing_the_leaves_restores_the_structure(structure, leaves):
-    found, pack = flatten_with_pack(structure)
+    flat, pack = flatten_with_pack(structure)
 
-    assert leaves is None or found == leaves
-    assert flatten(structure) == found
-    packed = pack(found)
+    assert leaves is None or flat == leaves
+    assert flatten(structure) == flat
+    packed = pack(flat)
     assert packed == structure
     assert type(packed) is type(structure)
 

@@ -120,8 +120,8 @@ class Iterator:
     def _next_in_function(self) -> Any:
         """Returns the next element inside a `tf.function`, in this call and in each later one."""
         box = Tensor(object_array(self)) if self._box is None else self._box
-        parts, answer = call_on_each_replay("next", _element, (box,))
-        element = answer._array.item().value
+        parts, boxed = call_on_each_replay("next", _element, (box,))
+        element = boxed._array.item().value
         if element is _NOTHING:
             raise StopIteration
         original = nest.leaves(element, expand_composites=True)

@@ -53,14 +53,14 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     """
     expected = None if dtype is None else dtypes.as_dtype(dtype)
     for tensor in to_list("assert_same_float_dtype", tensors or ()):
-        found = as_tensor(tensor).dtype
+        tensor_dtype = as_tensor(tensor).dtype
         if expected is None:
-            expected = found
-        if found is not expected:
+            expected = tensor_dtype
+        if tensor_dtype is not expected:
             origin = "`dtype`" if dtype is not None else "the dtype of the first tensor"
             raise ValueError(
-                f"assert_same_float_dtype: {tensor!s} has dtype {found!r}. Expected {origin}, "
-                f"{expected!r}."
+                f"assert_same_float_dtype: {tensor!s} has dtype {tensor_dtype!r}. Expected "
+                f"{origin}, {expected!r}."
             )
     expected = expected or dtypes.float32
     if not expected.is_floating:

@@ -209,13 +209,13 @@ class Ledger:
         chosen = self._values_to_keep(calls)
         given = {n: self._found(n) for call in calls for n in call.inputs if n in known}
         # The backward pass may run in the quiet context of the thread already.
-        found = quiet_context().run(evaluate, calls, given, {key, *chosen})
+        values = quiet_context().run(evaluate, calls, given, {key, *chosen})
         for n in chosen:
-            self._rematerialized[n] = found[n]
-            self.held += owner_of(found[n]).nbytes
+            self._rematerialized[n] = values[n]
+            self.held += owner_of(values[n]).nbytes
         self.recomputed += len(calls)
         self.seconds += time.perf_counter() - start
-        return found[key]
+        return values[key]
 
     def _values_to_keep(self, calls: list[Call]) -> list[int]:
         """Chooses which rematerialized values to keep for other entries.

@@ -59,15 +59,15 @@ class ForwardAccumulator(Recorder):
             self._watch(primal, tangent)
 
     def _watch(self, primal: Any, tangent: Any) -> None:
-        held = source_of(primal)
-        if held is None:
+        x = source_of(primal)
+        if x is None:
             raise TypeError(
                 f"A primal must be a tensor or a variable. Received: {shown(primal)} of type "
                 f"{type(primal).__name__!r}."
             )
-        spec = held._spec
+        spec = x._spec
         if spec.dtype not in dtypes.INEXACT:
-            warn_non_float("primal", held.dtype)
+            warn_non_float("primal", x.dtype)
             return
         held_tangent = tensor_or_variable(tangent)
         is_tensor = held_tangent is not None
@@ -78,8 +78,8 @@ class ForwardAccumulator(Recorder):
                 f"A tangent has shape {t._spec.shape}, its primal {spec.shape}. Expected the "
                 "same shape."
             )
-        before = self._tangents.get(held._id)
-        self._tangents[held._id] = t if before is None else before + t
+        before = self._tangents.get(x._id)
+        self._tangents[x._id] = t if before is None else before + t
 
     def __enter__(self) -> ForwardAccumulator:
         if self._recording:
@@ -108,15 +108,15 @@ class ForwardAccumulator(Recorder):
         return pack([self._tangent_of(leaf, unconnected) for leaf in leaves])
 
     def _tangent_of(self, primal: Any, unconnected: UnconnectedGradients) -> Tensor | None:
-        held = source_of(primal)
-        if held is None:
+        x = source_of(primal)
+        if x is None:
             raise TypeError(
                 f"jvp() expects tensors or variables. Received: {shown(primal)} of type "
                 f"{type(primal).__name__!r}."
             )
-        t = self._tangents.get(held._id)
+        t = self._tangents.get(x._id)
         if t is None and unconnected is UnconnectedGradients.ZERO:
-            return Tensor(np.zeros(held._spec.shape, held._spec.dtype))
+            return Tensor(np.zeros(x._spec.shape, x._spec.dtype))
         return t
 
     def record(self, primitive: Primitive, inputs: tuple, attrs: dict, y: Any) -> None:

@@ -81,18 +81,20 @@ def _push_by_transposing(
     """
     if not plan:
         return None
-    several = isinstance(y, tuple)
-    cotangents = [_zeros_like(output) for output in (y if several else (y,))]
+    multiple_outputs = isinstance(y, tuple)
+    cotangents = [_zeros_like(output) for output in (y if multiple_outputs else (y,))]
     saved = plan.save((y, *inputs))
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch([g for g in cotangents if g._spec.dtype in dtypes.INEXACT])
-        pulled = _pull_back(plan, tuple(cotangents) if several else cotangents[0], saved, attrs)
+        pulled = _pull_back(
+            plan, tuple(cotangents) if multiple_outputs else cotangents[0], saved, attrs
+        )
     pairs = [(x, tangents[i]) for i, x in pulled if x is not None and tangents[i] is not None]
-    found = tape.gradient([x for x, _ in pairs], cotangents, [t for _, t in pairs])
-    found = list(map(indexed_slices.as_dense, found))
-    if all(t is None for t in found):
+    output_tangents = tape.gradient([x for x, _ in pairs], cotangents, [t for _, t in pairs])
+    output_tangents = list(map(indexed_slices.as_dense, output_tangents))
+    if all(t is None for t in output_tangents):
         return None
-    return tuple(found) if several else found[0]
+    return tuple(output_tangents) if multiple_outputs else output_tangents[0]
 
 
 def _pull_back(plan: Plan, g: Any, saved: tuple, attrs: dict) -> list[tuple[int, Tensor | None]]:

@@ -132,8 +132,10 @@ def _pull_back_batch(recorded: TapeSnapshot, target: Any, seeds: np.ndarray, sou
         return [_stacked(column) for column in zip(*rows, strict=True)]
     with batching(len(seeds)) as level:
         g = Batched(seeds, level)
-        found = pull_back(recorded, [target], [wrap(g) if recorded.on_tensors else g], sources)
-        return [None if x is None else examples_of(x, level, shaping.broadcast_to) for x in found]
+        gradients = pull_back(recorded, [target], [wrap(g) if recorded.on_tensors else g], sources)
+        return [
+            None if x is None else examples_of(x, level, shaping.broadcast_to) for x in gradients
+        ]
 
 
 def _pull_back_one(recorded: TapeSnapshot, target: Any, seed: np.ndarray, sources: list) -> list:
@@ -188,19 +190,19 @@ def jacobian(recorded: TapeSnapshot, target: Any, sources: list, limit: int, tap
     sizes = [x._spec.size for x in sources]
     if target._spec.size == 1:
         one = np.ones(shape, target._spec.dtype)
-        found = pull_back(
+        jacobians = pull_back(
             recorded, [target], [Tensor(one) if recorded.on_tensors else one], sources
         )
     elif _forward_is_cheaper(target, target._spec.size, sources, sizes):
-        found = push_forward_batched(
+        jacobians = push_forward_batched(
             recorded, target, [*map(unit_seeds, sources)], sources, limit, tape
         )
-        found = [_first_axis_last(x) for x in found]
+        jacobians = [_first_axis_last(x) for x in jacobians]
     else:
-        found = pull_back_batched(recorded, target, unit_seeds(target), sources, limit)
+        jacobians = pull_back_batched(recorded, target, unit_seeds(target), sources, limit)
     return [
         None if y is None else shaping.reshape(y, shape=(*shape, *x._spec.shape))
-        for x, y in zip(sources, found, strict=True)
+        for x, y in zip(sources, jacobians, strict=True)
     ]
 
 
@@ -230,17 +232,17 @@ def batch_jacobian(
     rows, *row = target._spec.shape
     wide, narrow = row_unit_seeds(target), row_unit_seeds(source)
     if _forward_is_cheaper(target, wide.count, [source], [narrow.count]):
-        (found,) = push_forward_batched(recorded, target, [narrow], [source], limit, tape)
-        if found is None:
+        (jacobian,) = push_forward_batched(recorded, target, [narrow], [source], limit, tape)
+        if jacobian is None:
             return None
-        perm = (*range(1, found.ndim), 0)
+        perm = (*range(1, jacobian.ndim), 0)
     else:
-        (found,) = pull_back_batched(recorded, target, wide, [source], limit)
-        if found is None:
+        (jacobian,) = pull_back_batched(recorded, target, wide, [source], limit)
+        if jacobian is None:
             return None
-        perm = (1, 0, *range(2, found.ndim))
+        perm = (1, 0, *range(2, jacobian.ndim))
     shape = (rows, *row, *source._spec.shape[1:])
-    return shaping.reshape(shaping.transpose(found, perm=perm), shape=shape)
+    return shaping.reshape(shaping.transpose(jacobian, perm=perm), shape=shape)
 
 
 # With a tape that keeps recording, so that the results can be differentiated
@@ -276,18 +278,18 @@ def nested_gradients(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor
     """
     paths = [tuple(x._id for x in order) for order in orders]
     by_id = {x._id: x for order in orders for x in order}
-    found: dict[tuple, Any] = {(): target}
+    derivatives: dict[tuple, Any] = {(): target}
     for depth in range(max(map(len, paths), default=0)):
         steps: dict[tuple, set[int]] = {}
         for path in paths:
             if len(path) > depth:
                 steps.setdefault(path[:depth], set()).add(path[depth])
         for path, keys in steps.items():
-            derivative, keys = found[path], sorted(keys)
+            derivative, keys = derivatives[path], sorted(keys)
             sources = [by_id[key] for key in keys]
             if derivative is None:
                 gradients = [None] * len(keys)
             else:
                 gradients = recorded_gradients(tape, derivative, sources)
-            found.update(((*path, k), g) for k, g in zip(keys, gradients, strict=True))
-    return [found[path] for path in paths]
+            derivatives.update(((*path, k), g) for k, g in zip(keys, gradients, strict=True))
+    return [derivatives[path] for path in paths]

@@ -39,18 +39,18 @@ def gradients_by_row(recorded: TapeSnapshot, target: Any, sources: list, limit: 
     g = Tensor(weights) if recorded.on_tensors else weights
     expected, specs = pull_back_with_specs(recorded, target, g, sources)
     try:
-        found = _RowwisePass(recorded, target, sources, specs).run()
-        if _adds_up(found, weights, expected):
-            return found
+        gradients = _RowwisePass(recorded, target, sources, specs).run()
+        if _adds_up(gradients, weights, expected):
+            return gradients
     except _CannotSeparate:
         pass
     return pull_back_batched(recorded, target, unit_seeds(target), sources, limit)
 
 
-def norms(found: list) -> Any | None:
+def norms(gradients: list) -> Any | None:
     """Returns the per-example gradient norms over all sources; `None` if all are unconnected."""
     total = None
-    for rows in found:
+    for rows in gradients:
         if rows is not None:
             part = _squares_of_rows(rows)
             total = part if total is None else total + part
@@ -68,18 +68,18 @@ def _random_weights(target: Any) -> np.ndarray:
     return rng.uniform(0.5, 1.5, target._spec.shape).astype(target._spec.dtype)
 
 
-def _adds_up(found: list, weights: np.ndarray, expected: list) -> bool:
+def _adds_up(gradients: list, weights: np.ndarray, expected: list) -> bool:
     """Returns whether the weighted sum of the gradients equals the expected gradient."""
-    for rows, whole in zip(found, expected, strict=True):
-        if rows is None or whole is None:
-            if rows is not whole:
+    for rows, total in zip(gradients, expected, strict=True):
+        if rows is None or total is None:
+            if rows is not total:
                 return False
             continue
-        rows, whole = (np.asarray(getattr(x, "_array", x)) for x in (rows, whole))
+        rows, total = (np.asarray(getattr(x, "_array", x)) for x in (rows, total))
         flat = rows.reshape(len(rows), -1)
         size = np.sqrt(np.vdot(flat, flat).real)
         tolerance = 100 * size * float(np.finfo(np.result_type(flat.dtype, np.float32)).eps)
-        if not np.allclose(weights.ravel() @ flat, whole.ravel(), rtol=0, atol=tolerance):
+        if not np.allclose(weights.ravel() @ flat, total.ravel(), rtol=0, atol=tolerance):
             return False
     return True
 
@@ -115,10 +115,10 @@ class _RowwisePass:
                     g = self._run(indexed_slices.dense, g)
                 for i, x in self._pull_back_call(level, first, plan, ids, g, saved, attrs):
                     cotangents.deposit(i, x)
-            found = [cotangents.get(x._id) for x in self._sources]
+            gradients = [cotangents.get(x._id) for x in self._sources]
             return [
                 self._of_all(x, source, level)
-                for x, source in zip(found, self._sources, strict=True)
+                for x, source in zip(gradients, self._sources, strict=True)
             ]
 
     def _pull_back_call(

@@ -45,10 +45,10 @@ def recompute_grad(f: Callable) -> Callable:
             tape = GradientTape(watch_accessed_variables=False)
             with tape, random_state.replaying(draws):
                 tape.watch(sources)
-                again = nest.flatten(f(*args, **kwargs))
+                outputs = nest.flatten(f(*args, **kwargs))
             upstream = list(g) if type(g) is tuple else [g]
-            found = iter(tape.gradient(again, sources, upstream, UnconnectedGradients.ZERO))
-            return [next(found) if n else None for n in needed]
+            gradients = iter(tape.gradient(outputs, sources, upstream, UnconnectedGradients.ZERO))
+            return [next(gradients) if n else None for n in needed]
 
         return record_custom(getattr(f, "__name__", "f"), rule, inputs + variables, result)
 

@@ -61,21 +61,23 @@ def jacobian(
     row_by_row = not experimental_use_pfor
     recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
     if target._spec.dtype not in dtypes.INEXACT:
-        found = [None] * len(flat_sources)
+        results = [None] * len(flat_sources)
     elif row_by_row:
-        found = jacobians.jacobian_by_loop(recorded, target, flat_sources)
+        results = jacobians.jacobian_by_loop(recorded, target, flat_sources)
     else:
-        found = jacobians.jacobian(recorded, target, flat_sources, memory_limit, _unwatched_tape())
-    missing = [x for g, x in zip(found, flat_sources, strict=True) if g is None]
+        results = jacobians.jacobian(
+            recorded, target, flat_sources, memory_limit, _unwatched_tape()
+        )
+    missing = [x for g, x in zip(results, flat_sources, strict=True) if g is None]
     if missing:
         unconnected = self._miss([target], missing, unconnected)
     shape = target._spec.shape
-    found = [
-        wrap_gradient(g, x, unconnected, shape) for g, x in zip(found, flat_sources, strict=True)
+    results = [
+        wrap_gradient(g, x, unconnected, shape) for g, x in zip(results, flat_sources, strict=True)
     ]
     if slices is not None:
-        found = [g if g is None else indexed_slices.scatter_rows(g, slices) for g in found]
-    return pack(found)
+        results = [g if g is None else indexed_slices.scatter_rows(g, slices) for g in results]
+    return pack(results)
 
 
 def batch_jacobian(
@@ -118,12 +120,12 @@ def batch_jacobian(
         )
     row_by_row = not experimental_use_pfor
     recorded = self._snapshot(sys._getframe(1), "batch_jacobian", row_by_row)
-    found = None
+    result = None
     if target._spec.dtype in dtypes.INEXACT:
         limit = 1 if row_by_row else memory_limit
-        found = jacobians.batch_jacobian(recorded, target, source, limit, _unwatched_tape())
+        result = jacobians.batch_jacobian(recorded, target, source, limit, _unwatched_tape())
     zero = UnconnectedGradients.ZERO
-    return wrap_gradient(found, source, zero, shapes[0], shapes[1][1:])
+    return wrap_gradient(result, source, zero, shapes[0], shapes[1][1:])
 
 
 def hessian(
@@ -214,8 +216,10 @@ def jvp(
     pairs = [(g, seed(x, w, True)) for g, x, w in zip(pulled, flat_sources, weights, strict=True)]
     pairs = [(g, w) for g, w in pairs if g is not None]
     pushed = iter(tape.gradient([g for g, _ in pairs], zeros, [w for _, w in pairs]))
-    found = [next(pushed) if y._spec.dtype in dtypes.INEXACT else None for y in targets]
-    return pack([wrap_gradient(t, y, unconnected) for t, y in zip(found, targets, strict=True)])
+    target_tangents = [next(pushed) if y._spec.dtype in dtypes.INEXACT else None for y in targets]
+    return pack(
+        [wrap_gradient(t, y, unconnected) for t, y in zip(target_tangents, targets, strict=True)]
+    )
 
 
 def laplacian(
@@ -242,8 +246,8 @@ def laplacian(
             f"Received: a target of shape {shape}."
         )
     tape = self._continued(sys._getframe(1))
-    found = jacobians.laplacian(tape, target, source, memory_limit)
-    return wrap_gradient(found, target, UnconnectedGradients.ZERO)
+    result = jacobians.laplacian(tape, target, source, memory_limit)
+    return wrap_gradient(result, target, UnconnectedGradients.ZERO)
 
 
 def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -265,9 +269,9 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
     expect(orders, Mapping, "derivatives", "a dict of orders")
     paths = [_path(name, where) for name, where in orders.items()]
     tape = self._continued(sys._getframe(1))
-    found = taylor.partials(tape, target, paths, _unwatched_tape)
+    partials = taylor.partials(tape, target, paths, _unwatched_tape)
     zero = UnconnectedGradients.ZERO
-    pairs = zip(orders, found, paths, strict=True)
+    pairs = zip(orders, partials, paths, strict=True)
     return {name: wrap_gradient(d, path[-1], zero) for name, d, path in pairs}
 
 
@@ -287,12 +291,12 @@ def per_example_gradient(self, target: Any, sources: Any, weights: Any, mode: bo
             f"Received: {shown(mode)} and {shown(weights)}."
         )
     recorded = self._snapshot(sys._getframe(2), "gradient")
-    found = gradients_by_row(recorded, target, flat_sources, MEMORY_LIMIT)
+    gradients = gradients_by_row(recorded, target, flat_sources, MEMORY_LIMIT)
     if mode == "norm":
-        return wrap_gradient(norms(found), target, UnconnectedGradients.ZERO)
+        return wrap_gradient(norms(gradients), target, UnconnectedGradients.ZERO)
     zero = UnconnectedGradients.ZERO
     return pack(
-        [wrap_gradient(g, x, zero, shape[:1]) for g, x in zip(found, flat_sources, strict=True)]
+        [wrap_gradient(g, x, zero, shape[:1]) for g, x in zip(gradients, flat_sources, strict=True)]
     )
 
 

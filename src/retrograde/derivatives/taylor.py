@@ -42,7 +42,7 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
     High orders with respect to one source use Taylor mode, all others nested gradients. `tape` has
     the recorded calls and keeps recording; `make_tape` creates empty tapes.
     """
-    found: dict[int, Tensor | None] = {}
+    derivatives: dict[int, Tensor | None] = {}
     recorded = TapeSnapshot(list(tape._entries), tape._roots, tape._is_observed())
     for source in {order[0]._id: order[0] for order in orders}.values():
         alone = [k for k, order in enumerate(orders) if all(x is source for x in order)]
@@ -52,10 +52,12 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
                 series = derivatives_by(recorded, target, source, highest, make_tape)
             except NoSeries:
                 continue
-            found.update((k, series[len(orders[k]) - 1]) for k in alone)
-    rest = [k for k in range(len(orders)) if k not in found]
-    found.update(zip(rest, nested_gradients(tape, target, [orders[k] for k in rest]), strict=True))
-    return [found[k] for k in range(len(orders))]
+            derivatives.update((k, series[len(orders[k]) - 1]) for k in alone)
+    rest = [k for k in range(len(orders)) if k not in derivatives]
+    derivatives.update(
+        zip(rest, nested_gradients(tape, target, [orders[k] for k in rest]), strict=True)
+    )
+    return [derivatives[k] for k in range(len(orders))]
 
 
 def _one_to_one(target: Any, source: Any) -> bool:
@@ -130,10 +132,12 @@ class _ForwardPass:
                 targets.append(x)
                 seeds.append(wrap(seed) if self._on_tensors else seed)
             transposed = TapeSnapshot(tape._entries, tape._roots, self._on_tensors)
-            found = pull_back(transposed, targets, seeds, zeros)
+            gradients = pull_back(transposed, targets, seeds, zeros)
             broadcast_to = shaping.broadcast_to
-            whole = [None if y is None else examples_of(y, level, broadcast_to) for y in found]
-        return [None if y is None else self._to_series(y, orders) for y in whole]
+            unbatched = [
+                None if y is None else examples_of(y, level, broadcast_to) for y in gradients
+            ]
+        return [None if y is None else self._to_series(y, orders) for y in unbatched]
 
     def _to_series(self, y: Any, orders: list[int]) -> Series:
         parts = iter(shaping.unstack(y, axis=0))

@@ -112,8 +112,8 @@ class Values:
         inside = details_of(call)
         if inside is not None:
             values = values_inside(inside)
-            found = [values.of(n) for n in inside.program.results]
-            self._known.update(zip(call.outputs, found, strict=True))
+            outputs = [values.of(n) for n in inside.program.results]
+            self._known.update(zip(call.outputs, outputs, strict=True))
 
     def _run(self, call: RecordedCall) -> list:
         inputs = [self.of(i, call) for i in call.inputs]

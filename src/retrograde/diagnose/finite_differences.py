@@ -53,23 +53,23 @@ def mismatches(check: GradientCheck, samples: int, elementwise: bool) -> list[Mi
     points of elementwise functions are excluded from the start.
     """
     direction = _direction(check.x, np.random.default_rng(0))
-    found: list[Mismatch] = []
+    result: list[Mismatch] = []
     mask = np.ones(check.x.shape)
     if elementwise and not np.iscomplexobj(check.x):
         points = check.nondifferentiable_points(np.abs(direction))
-        found += points[:samples]
+        result += points[:samples]
         for point in points:
             mask[point.index] = 0
-        samples += len(found)
-    while len(found) < samples and not check.agrees(direction * mask):
+        samples += len(result)
+    while len(result) < samples and not check.agrees(direction * mask):
         index = _bisect(check, direction, mask)
         mismatch = check.check_element(index, abs(direction[index]))
         if mismatch is not None:
-            found.append(mismatch)
+            result.append(mismatch)
             if not mismatch.nondifferentiable:
                 break
         mask[index] = 0
-    return found
+    return result
 
 
 def _direction(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -125,15 +125,15 @@ class GradientCheck:
         It omits points at which the gradient is outside the interval of the one-sided differences.
         """
         (g,), (y,), gradient = self._gs, self._f(self.x), self._cotangent
-        found = np.ones(self.x.shape, bool)
+        mask = np.ones(self.x.shape, bool)
         for step in self._precision.one_sided_steps:
             h = step * sizes
             right, left = (g * (self._f(self.x + s)[0] - y) / s for s in (h, -h))
-            found &= np.abs(right - left) > self._gap * np.maximum(np.abs(left), np.abs(right))
+            mask &= np.abs(right - left) > self._gap * np.maximum(np.abs(left), np.abs(right))
         low, high = np.minimum(left, right), np.maximum(left, right)
         margin = self._gap * np.maximum(np.abs(low), np.abs(high))
-        found &= (low - margin <= gradient) & (gradient <= high + margin)
-        indices = [tuple(map(int, index)) for index in np.argwhere(found)]
+        mask &= (low - margin <= gradient) & (gradient <= high + margin)
+        indices = [tuple(map(int, index)) for index in np.argwhere(mask)]
         return [Mismatch(i, self.x[i], gradient[i], (left[i], right[i]), True) for i in indices]
 
     def agrees(self, direction: np.ndarray) -> bool:

@@ -72,13 +72,13 @@ def _listing(tape: Any) -> tuple[str, list[tuple[str, ...]]]:
 
 def _shapes(calls: list[RecordedCall], tape: Any) -> dict[int, str]:
     """Returns shapes and dtypes of tensors, and names of variables, by id."""
-    found = {}
+    labels = {}
     for call in calls:
         for key, value in (*call.specs.items(), *call.saved.items()):
-            found[key] = format_spec(value._spec)
+            labels[key] = format_spec(value._spec)
     for key, variable in tape._variables.items():
-        found[key] = variable.name
-    return found
+        labels[key] = variable.name
+    return labels
 
 
 def _row(call: RecordedCall, shapes: dict[int, str], tape: Any, saved: int) -> tuple[str, ...]:

@@ -188,10 +188,10 @@ class Memory(Report):
                 ("row", f"dropped                {format_bytes(self.dropped)}"),
                 ("row", f"recomputed             {self.recomputed} calls, {self.seconds:.3f} s"),
             ]
-        for title, found in (("By primitive:", self.by_primitive), ("By line:", self.by_line)):
-            if found:
+        for title, sizes in (("By primitive:", self.by_primitive), ("By line:", self.by_line)):
+            if sizes:
                 lines.append(("fact", title))
-                rows = [(format_bytes(count), name) for name, count in found.items()]
+                rows = [(format_bytes(count), name) for name, count in sizes.items()]
                 lines += [("step", row) for row in format_table(rows, _SHOWN)]
         return lines
 

@@ -157,9 +157,9 @@ class Profile(Report):
                 f"{_format_time(self.backward)} backward.",
             )
         ]
-        for title, found in (("primitive", self.by_primitive), ("line", self.by_line)):
-            if found:
-                rows = [(_format_time(a), _format_time(b), name) for name, (a, b) in found.items()]
+        for title, times in (("primitive", self.by_primitive), ("line", self.by_line)):
+            if times:
+                rows = [(_format_time(a), _format_time(b), name) for name, (a, b) in times.items()]
                 titles = ("forward", "backward", title)
                 lines += [("step", row) for row in format_table([titles, *rows], _SHOWN + 1)]
         unknown = sum(call.forward is None for call in self.calls)

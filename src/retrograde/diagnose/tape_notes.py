@@ -163,9 +163,9 @@ def _keep_nonfinite(
 ) -> None:
     """Keeps the remaining entries if a gradient is non-finite."""
     if not all(is_finite(cotangents.get(x._id)) for x in sources):
-        found = cotangents.nonfinite
-        _keep(tape, [*found.before, found.entry], targets, weights, sources)
-        tape._last_gradient = tape._last_gradient._replace(nonfinite=found)
+        event = cotangents.nonfinite
+        _keep(tape, [*event.before, event.entry], targets, weights, sources)
+        tape._last_gradient = tape._last_gradient._replace(nonfinite=event)
 
 
 def _miss(

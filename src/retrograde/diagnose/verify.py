@@ -62,8 +62,8 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
                 skipped.append(call.name)
                 continue
             checked += 1
-            for position, found in _mismatches(trial, samples):
-                if not found.nondifferentiable:
+            for position, mismatch in _mismatches(trial, samples):
+                if not mismatch.nondifferentiable:
                     return Verification(
                         checked,
                         tuple(nondifferentiable),
@@ -71,10 +71,10 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
                         call.name,
                         place,
                         position,
-                        found.index,
-                        found.value,
-                        found.gradient,
-                        found.differences,
+                        mismatch.index,
+                        mismatch.value,
+                        mismatch.gradient,
+                        mismatch.differences,
                     )
                 nondifferentiable.append(call.name)
     return Verification(checked, tuple(nondifferentiable), tuple(skipped))
@@ -184,8 +184,8 @@ def _mismatches(trial: Trial, samples: int) -> Iterator[tuple[int, Mismatch]]:
         check = GradientCheck(f, x, gs, gradient, trial.precision)
         same_shape = len(outputs) == 1 and x.shape == outputs[0].shape
         elementwise = same_shape and _is_elementwise(f, x, outputs[0], rng)
-        for found in mismatches(check, samples, elementwise):
-            yield position, found
+        for mismatch in mismatches(check, samples, elementwise):
+            yield position, mismatch
 
 
 def _is_elementwise(f: Callable, x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
@@ -243,14 +243,14 @@ _DOUBLES = ("float64", "complex128")
 def _inputs(call: RecordedCall, values: Values) -> list:
     """Returns the inputs of a call; random values for inputs that no gradient reads."""
     rng = np.random.default_rng(2)
-    found = []
+    arrays = []
     for key in call.inputs:
         x = values.of(key, call)
         if x is None and key in call.specs and call.specs[key].dtype in dtypes.INEXACT:
             spec = call.specs[key]
             x = rng.uniform(0.5, 1.5, spec.shape).astype(spec.dtype)
-        found.append(x)
-    return found
+        arrays.append(x)
+    return arrays
 
 
 def _double(x: Any) -> Any:
@@ -274,8 +274,8 @@ def _pulled(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[i
     )
     g = dense if is_tuple else dense[0]
     if plan.joint is not None:
-        found = run(plan.joint, plan.connected, g, y, *inputs, **call.attrs)
-        pulled = {i: x for i, x in enumerate(found) if plan.connected[i] and x is not None}
+        gradients = run(plan.joint, plan.connected, g, y, *inputs, **call.attrs)
+        pulled = {i: x for i, x in enumerate(gradients) if plan.connected[i] and x is not None}
     else:
         pulled = {
             i: g if rule is identity_rule else run(rule, g, y, *inputs, **call.attrs)
@@ -299,8 +299,8 @@ def _trial_of_custom(call: RecordedCall) -> Trial | None:
             pulled = custom.pull([np.zeros(y.shape, y.dtype) for y in outputs])
         except Exception:
             continue
-        found = {np.asarray(x).dtype for x in (*outputs, *pulled.values()) if x is not None}
-        if precision is SINGLE or all(d.name in _DOUBLES or d.kind in "biu" for d in found):
+        dtypes = {np.asarray(x).dtype for x in (*outputs, *pulled.values()) if x is not None}
+        if precision is SINGLE or all(d.name in _DOUBLES or d.kind in "biu" for d in dtypes):
             return Trial(custom.inputs, custom.run, custom.pull, precision)
     return None
 
@@ -347,11 +347,11 @@ class _CustomCall:
             zeros = [np.zeros(y._spec.shape, y._spec.dtype) for y in outputs]
             upstream = [Tensor(z if g is None else g) for g, z in zip(gs, zeros, strict=True)]
             if self._variables:
-                found, of_variables = grad_fn(*upstream, variables=self._variables)
-                found = nest.flatten(found) + list(of_variables)
+                gradients, of_variables = grad_fn(*upstream, variables=self._variables)
+                gradients = nest.flatten(gradients) + list(of_variables)
             else:
-                found = nest.flatten(grad_fn(*upstream))
-        return {i: _array(found[i]) for i in self._positions}
+                gradients = nest.flatten(grad_fn(*upstream))
+        return {i: _array(gradients[i]) for i in self._positions}
 
     @contextlib.contextmanager
     def _variable_values(self, arrays: list) -> Iterator[None]:

@@ -94,8 +94,8 @@ class DeferredCalls:
         return y
 
     def _is_full(self) -> bool:
-        held, (always, most) = self._arrays, DEFERRED_ARRAYS
-        if held > always and (held > most or self._bytes > _BYTES):
+        arrays, (always, most) = self._arrays, DEFERRED_ARRAYS
+        if arrays > always and (arrays > most or self._bytes > _BYTES):
             return True
         return len(self.calls) >= MAX_CALLS
 
@@ -122,12 +122,12 @@ class DeferredCalls:
             deferred = self.tensors
             requested = tuple(deferred) if numbers is None else numbers
             pairs = [(n, deferred[n]()) for n in requested if n in deferred]
-            found = {n: tensor for n, tensor in pairs if tensor is not None}
-            if not found:
+            tensors = {n: tensor for n, tensor in pairs if tensor is not None}
+            if not tensors:
                 return
-            for n, array in zip(found, self._evaluate(tuple(found)), strict=True):
-                found[n]._spec = array
-                found[n].__class__ = Tensor
+            for n, array in zip(tensors, self._evaluate(tuple(tensors)), strict=True):
+                tensors[n]._spec = array
+                tensors[n].__class__ = Tensor
                 deferred.pop(n, None)
 
     def _evaluate(self, numbers: tuple[int, ...]) -> Sequence[Any]:
@@ -140,9 +140,9 @@ class DeferredCalls:
             under="ignore",
             call=floating_point_flags.set_flag,
         ):
-            found = allocate("a deferred result", self._run, self, numbers)
+            arrays = allocate("a deferred result", self._run, self, numbers)
         self.flagged = self.flagged or flags.count != before
-        return found
+        return arrays
 
 
 def is_uniform(array: np.ndarray) -> bool:

@@ -48,15 +48,15 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     source_ids = {x._id for x in sources}
     needed = None if tape._roots <= source_ids else depending_on(source_ids, entries)
     backward_pass(entries.copy(), cotangents, source_ids, needed)
-    found = [cotangents.get(x._id) for x in sources]
-    if cotangents.flagged or not all([isinstance(g, Tensor) for g in found]):
+    gradients = [cotangents.get(x._id) for x in sources]
+    if cotangents.flagged or not all([isinstance(g, Tensor) for g in gradients]):
         return None
-    flagged = compute_only([*targets, *found]) or group.flagged
+    flagged = compute_only([*targets, *gradients]) or group.flagged
     if flagged or not all([x._spec.size > _SMALL or is_finite(x._array) for x in targets]):
         return None
     tape._use_up(frame)
     tape._monitored = True
-    return found
+    return gradients
 
 
 def _are_lazy(entries: list[tuple], most: int) -> bool:

@@ -221,22 +221,22 @@ def _topological_sort(depends_on: Mapping[int, set[int]]) -> list[int]:
             followers.setdefault(other, []).append(key)
     waiting = {key: len(others) for key, others in depends_on.items()}
     ready = sorted(key for key, count in waiting.items() if not count)
-    found = []
+    order = []
     while ready:
-        found.append(heapq.heappop(ready))
-        for key in followers.get(found[-1], ()):
+        order.append(heapq.heappop(ready))
+        for key in followers.get(order[-1], ()):
             waiting[key] -= 1
             if not waiting[key]:
                 heapq.heappush(ready, key)
-    return found
+    return order
 
 
-def _can_be_split(part: tuple[int, ...], whole: tuple[int, ...], lead: int) -> bool:
-    """Returns whether `part` can be split along `lead` axes of `whole`, or is used whole."""
-    if math.prod(whole[lead:]) > BLOCK:
+def _can_be_split(shape: tuple[int, ...], full: tuple[int, ...], lead: int) -> bool:
+    """Returns whether an input of `shape` can be split along the first `lead` axes of `full`."""
+    if math.prod(full[lead:]) > BLOCK:
         return False
-    leading = ((1,) * (len(whole) - len(part)) + tuple(part))[:lead]
-    return leading == whole[:lead] or math.prod(leading) == 1
+    leading = ((1,) * (len(full) - len(shape)) + tuple(shape))[:lead]
+    return leading == full[:lead] or math.prod(leading) == 1
 
 
 def _is_uniform(x: Any) -> bool:
@@ -251,10 +251,10 @@ def _final(group: _Group) -> _Group:
 
 def _with_dependencies(groups: Iterable[_Group]) -> set[_Group]:
     """Returns `groups` and all their dependencies."""
-    left, found = list(groups), set()
+    left, reached = list(groups), set()
     while left:
         group = _final(left.pop())
-        if group not in found:
-            found.add(group)
+        if group not in reached:
+            reached.add(group)
             left.extend(group.dependencies)
-    return found
+    return reached

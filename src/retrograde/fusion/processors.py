@@ -34,14 +34,14 @@ def _groups(root: str) -> list[str]:
             lines = [line.strip().split(":", 2) for line in file]
     except (OSError, ValueError):
         return []
-    found = []
+    paths = []
     for parts in lines:
         if len(parts) != 3 or not ("cpu" in parts[1].split(",") or parts[:2] == ["0", ""]):
             continue
         top = "sys/fs/cgroup" if parts[:2] == ["0", ""] else "sys/fs/cgroup/cpu"
         names = [name for name in parts[2].split("/") if name not in ("", ".", "..")]
-        found += [os.path.join(top, *names[:i]) for i in range(len(names) + 1)]
-    return found
+        paths += [os.path.join(top, *names[:i]) for i in range(len(names) + 1)]
+    return paths
 
 
 def _share(group: str) -> float:

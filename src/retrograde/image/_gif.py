@@ -66,16 +66,16 @@ def _draw(frame: _Frame, palette: np.ndarray | None, image: np.ndarray) -> None:
 
 def _readable_frames(frames: Iterator[_Frame]) -> list[_Frame]:
     """Returns the frames before the point where the file is truncated; raises if there are none."""
-    found = []
+    result = []
     try:
         for frame in frames:
-            found.append(frame)
+            result.append(frame)
     except (IndexError, ValueError, struct.error):
-        if not found:
+        if not result:
             raise
-    if not found:
+    if not result:
         raise DecodeError("there is no image in it")
-    return found
+    return result
 
 
 def _palette(contents: bytes, offset: int, flags: int) -> tuple[int, np.ndarray | None]:

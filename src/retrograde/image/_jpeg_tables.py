@@ -59,10 +59,10 @@ AC_CODES = (
 
 def codes(counts: bytes) -> list[tuple[int, int]]:
     """Returns the Huffman codes and their lengths, given the number `counts[n - 1]` of length n."""
-    found, code = [], 0
+    pairs, code = [], 0
     for length, count in enumerate(counts, 1):
         for _ in range(count):
-            found.append((code, length))
+            pairs.append((code, length))
             code += 1
         code <<= 1
-    return found
+    return pairs

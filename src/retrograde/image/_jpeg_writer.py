@@ -174,7 +174,7 @@ def _symbols(blocks: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.nda
     dc, ac = _lookup(DC_CODES), _lookup(AC_CODES)
     count = len(blocks)
     mean_size = _bit_length(blocks[:, 0])
-    found = [_codes_of(np.arange(count) * 256, dc, tables, mean_size, blocks[:, 0])]
+    codes = [_codes_of(np.arange(count) * 256, dc, tables, mean_size, blocks[:, 0])]
     rows, positions = np.nonzero(blocks[:, 1:])
     positions = positions + 1
     first = np.ones(len(rows), bool)
@@ -183,16 +183,16 @@ def _symbols(blocks: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.nda
     zeros = positions - before - 1
     values = blocks[rows, positions]
     symbols = (zeros % 16) << 4 | _bit_length(values)
-    found.append(_codes_of(rows * 256 + positions * 4 + 3, ac, tables[rows], symbols, values))
+    codes.append(_codes_of(rows * 256 + positions * 4 + 3, ac, tables[rows], symbols, values))
     for skipped in (1, 2, 3):  # a code for sixteen zeros each
         many = zeros >= 16 * skipped
         keys = rows[many] * 256 + positions[many] * 4 + skipped - 1
-        found.append(_codes_of(keys, ac, tables[rows[many]], np.full(many.sum(), 0xF0)))
+        codes.append(_codes_of(keys, ac, tables[rows[many]], np.full(many.sum(), 0xF0)))
     last = np.zeros(count, int)
     np.maximum.at(last, rows, positions)
     ended = np.flatnonzero(last < 63)
-    found.append(_codes_of(ended * 256 + 255, ac, tables[ended], np.zeros(len(ended), int)))
-    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+    codes.append(_codes_of(ended * 256 + 255, ac, tables[ended], np.zeros(len(ended), int)))
+    return tuple(np.concatenate(parts) for parts in zip(*codes, strict=True))
 
 
 def _bit_length(values: np.ndarray) -> np.ndarray:

@@ -353,9 +353,9 @@ def combined_non_max_suppression(
     )
     counts = np.zeros(len(score_array), np.int32)
     for i, (image, value) in enumerate(zip(box_array, score_array, strict=True)):
-        found = _all_classes(image, value, per_class, total, max_overlap, min_score)
-        counts[i] = len(found[0])
-        for result, part in zip(results, found, strict=True):
+        selected = _all_classes(image, value, per_class, total, max_overlap, min_score)
+        counts[i] = len(selected[0])
+        for result, part in zip(results, selected, strict=True):
             result[i, : counts[i]] = part
     if clip_boxes:
         results[0].clip(0, 1, out=results[0])
@@ -380,11 +380,15 @@ def _all_classes(
     min_score: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the boxes of one image, with scores and classes, in descending order of score."""
-    found = []
+    selections = []
     for kind in range(scores.shape[1]):
         box_array = boxes[:, kind if boxes.shape[1] > 1 else 0]
         kept = _greedy(scores[:, kind], _iou_with(box_array), per_class, max_overlap, min_score)
-        found.append((box_array[kept], scores[kept, kind], np.full(len(kept), kind, np.float32)))
-    box_array, score_array, classes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        selections.append(
+            (box_array[kept], scores[kept, kind], np.full(len(kept), kind, np.float32))
+        )
+    box_array, score_array, classes = (
+        np.concatenate(parts) for parts in zip(*selections, strict=True)
+    )
     order = np.argsort(-score_array, kind="stable")[:total]
     return box_array[order], score_array[order], classes[order]

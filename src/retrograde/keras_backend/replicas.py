@@ -133,13 +133,13 @@ def _unchanged_state(model, replicas):
     places in this process.
     """
     variables = [*model.metrics_variables, *model.non_trainable_variables]
-    held = [
+    float_variables = [
         variable
         for v in variables
         if "float" in v.dtype
         for variable in variables_of_replicas(v._value, replicas)
     ]
-    kept = [(variable, variable._current()) for variable in held]
+    kept = [(variable, variable._current()) for variable in float_variables]
     try:
         yield
     finally:

@@ -182,6 +182,6 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     next_index, previous_index = (
         Tensor(np.array(order, np.int32)) for order in ([1, 2, 0], [2, 0, 1])
     )
-    attrs = {"axis": a.ndim - 1, "whole": True}
+    attrs = {"axis": a.ndim - 1, "dense_gradient": True}
     first = apply(gather, (a, next_index), attrs) * apply(gather, (b, previous_index), attrs)
     return first - apply(gather, (a, previous_index), attrs) * apply(gather, (b, next_index), attrs)

@@ -139,7 +139,7 @@ def _permute_rows(x: Tensor, order: Tensor) -> Tensor:
     """Permutes the rows of `x`, with one permutation for all matrices or one for each."""
     if order.ndim == 1:
         x = apply(identity, (x,))  # makes the gradient dense instead of IndexedSlices
-        return apply(gather, (x, order), {"axis": x.ndim - 2, "whole": True})
+        return apply(gather, (x, order), {"axis": x.ndim - 2, "dense_gradient": True})
     *batch, rows = np.broadcast_shapes(x._spec.shape[:-1], order._spec.shape)
     x = broadcast_to(x, shape=(*batch, *x._spec.shape[-2:]))
     order = broadcast_to(order, shape=(*batch, rows))

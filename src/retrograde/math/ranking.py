@@ -78,7 +78,7 @@ def _gather_last_axis(x: Tensor, indices: Tensor) -> Tensor:
     """Gathers the elements of `x` at `indices` along the last axis, with a dense gradient."""
     last = x.ndim - 1
     if not last:
-        return gather(x, indices, axis=0, whole=True)
+        return gather(x, indices, axis=0, dense_gradient=True)
     return gather_batches(x, indices, last, last)
 
 

@@ -212,14 +212,14 @@ def _pool(
 
 
 def _channels_per_window(ksize: Any, strides: Any, layout: Layout) -> int:
-    """Returns how many channels a window spans, if it spans nothing else and does not overlap."""
+    """Returns the depth of windows that span channels only and do not overlap, else 1."""
     lists = [list(value) if isinstance(value, (list, tuple)) else [] for value in (ksize, strides)]
     if any(len(value) != layout.ndim + 2 for value in lists):
         return 1
     size, steps = lists
     depth = size.pop(1 if layout.channels_first else -1)
-    same = steps[1 if layout.channels_first else -1] == depth
-    return depth if same and all(k == 1 for k in size) else 1
+    non_overlapping = steps[1 if layout.channels_first else -1] == depth
+    return depth if non_overlapping and all(k == 1 for k in size) else 1
 
 
 def _max_over_channels(x: Tensor, depth: int) -> Tensor:

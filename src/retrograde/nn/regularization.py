@@ -55,8 +55,8 @@ def apply_dropout(x: Any, rate: Any, sampler: Callable, noise_shape: Any) -> Ten
 
 def _rate(rate: Any, x: Tensor) -> float | Tensor:
     """Returns a Python number in [0, 1), or a scalar tensor of the dtype of `x`."""
-    held = tensor_or_variable(rate)
-    if held is None:
+    rate_tensor = tensor_or_variable(rate)
+    if rate_tensor is None:
         if not isinstance(rate, numbers.Real):
             raise ValueError(
                 f"dropout: `rate` must be a scalar or scalar tensor. Received: {shown(rate)}."
@@ -67,7 +67,7 @@ def _rate(rate: Any, x: Tensor) -> float | Tensor:
                 f"Received: rate={as_text(rate)}."
             )
         return float(rate)
-    tensor = held._read()
+    tensor = rate_tensor._read()
     if tensor.ndim or tensor._spec.dtype != x._spec.dtype:
         raise ValueError(
             f"dropout: `rate` must be a scalar of the dtype of x, {dtype_name(x)}. Received: shape "

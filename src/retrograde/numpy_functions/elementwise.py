@@ -116,6 +116,6 @@ def diff(x: Tensor, n: int = 1, axis: Any = -1) -> Tensor:
 def neighbors(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """Returns all elements along `axis` but the last, and all but the first."""
     shape = x._spec.shape
-    count, whole = shape[axis], [(0, n, 1) for n in shape]
+    count, full = shape[axis], [(0, n, 1) for n in shape]
     ends = ((0, max(count - 1, 0), 1), (min(1, count), count, 1))
-    return tuple(take_slice(x, where=(*whole[:axis], end, *whole[axis + 1 :])) for end in ends)
+    return tuple(take_slice(x, where=(*full[:axis], end, *full[axis + 1 :])) for end in ends)

@@ -148,7 +148,7 @@ def take_along_last(x: Tensor, places: Tensor) -> Tensor:
         for v in (x, places)
     )
     if not front:
-        return indexing.gather(x, places, axis=0, whole=True)
+        return indexing.gather(x, places, axis=0, dense_gradient=True)
     last = shaping.reshape(places, shape=(*places._spec.shape, 1))
     return indexing.gather_nd(x, last, batch_dims=len(front))
 

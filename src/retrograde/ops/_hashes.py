@@ -139,12 +139,12 @@ def _hash_32_bytes(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
 def murmur64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
     """Returns the MurmurHash64A of `data`, by default with the seed of older TensorFlow ops."""
     h = (seed ^ len(data) * _MURMUR) & _MASK
-    whole = len(data) // 8 * 8
-    for at in range(0, whole, 8):
+    words_end = len(data) // 8 * 8
+    for at in range(0, words_end, 8):
         word = _shift_mix(_word(data, at) * _MURMUR & _MASK) * _MURMUR & _MASK
         h = (h ^ word) * _MURMUR & _MASK
-    if whole < len(data):
-        h = (h ^ _word(data, whole)) * _MURMUR & _MASK
+    if words_end < len(data):
+        h = (h ^ _word(data, words_end)) * _MURMUR & _MASK
     return _shift_mix(_shift_mix(h) * _MURMUR & _MASK)
 
 
@@ -157,9 +157,9 @@ def siphash64(data: bytes, key: tuple[int, int]) -> int:
         k0 ^ 0x6C7967656E657261,
         k1 ^ 0x7465646279746573,
     )
-    whole = len(data) // 8 * 8
-    words = [_word(data, at) for at in range(0, whole, 8)]
-    words.append(_word(data, whole) | (len(data) & 0xFF) << 56)
+    words_end = len(data) // 8 * 8
+    words = [_word(data, at) for at in range(0, words_end, 8)]
+    words.append(_word(data, words_end) | (len(data) & 0xFF) << 56)
     for word in words:
         a, b, c, d = state
         a, b, c, d = _sip_round(_sip_round((a, b, c, d ^ word)))

@@ -36,16 +36,16 @@ from retrograde.values.thresholds import TAPS as _BLOCK
 class _Lines:
     """The lines of a few images, and the windows in them.
 
-    With `whole`, taps along the last axis are copied as well, and no window crosses a line.
+    With `all_taps`, taps along the last axis are copied as well, and no window crosses a line.
     """
 
-    def __init__(self, x, windows, whole):
+    def __init__(self, x, windows, all_taps):
         self.x, self.windows = x, windows
         space, self.channels = x.shape[1:-1], x.shape[-1]
         *self.outer, self.inner = windows.positions(space)
         size, stride, (before, _), dilation = (part[-1] for part in windows)
-        self.whole = whole or (dilation > 1 and size > 1)
-        self.reach, self.stride = (1, 1) if self.whole else (size, stride)
+        self.all_taps = all_taps or (dilation > 1 and size > 1)
+        self.reach, self.stride = (1, 1) if self.all_taps else (size, stride)
         self.inner_padded = self.inner + -(-self.reach // self.stride) - 1
         self.cells = self.inner_padded * self.stride
         self.taps = math.prod(windows.size) // self.reach
@@ -88,7 +88,7 @@ class _Lines:
         item = np.dtype((np.void, self.channels * x.itemsize))
         cells, lines = (np.squeeze(a.view(item), -1) for a in (x, self.lines[: len(x)]))
         space, windows = x.shape[1:-1], self.windows
-        if self.whole:
+        if self.all_taps:
             for tap, (_, positions, read) in enumerate(windows.tap_slices(space)):
                 lines[slice(None), *positions, tap] = cells[slice(None), *read]
             return
@@ -129,15 +129,15 @@ class _Lines:
         return self._last_tap_first(w).reshape(-1, w.shape[-1])
 
     def _last_tap_first(self, w):
-        return w if self.whole else np.moveaxis(w, self.windows.ndim - 1, 0)
+        return w if self.all_taps else np.moveaxis(w, self.windows.ndim - 1, 0)
 
     def filter_of(self, matrix):
         """Returns the inverse of `filter_matrix`."""
         size = self.windows.size
-        if not self.whole:
+        if not self.all_taps:
             size = (size[-1], *size[:-1])
         w = matrix.reshape(*size, self.channels, matrix.shape[-1])
-        return w if self.whole else np.moveaxis(w, 0, self.windows.ndim - 1)
+        return w if self.all_taps else np.moveaxis(w, 0, self.windows.ndim - 1)
 
 
 def _run(work, parts, is_shared):
@@ -155,10 +155,10 @@ def convolve(x, w, windows):
     if not (x.size and w.size and y.size):
         return y
     x = np.ascontiguousarray(x)
-    parts, is_shared = _Lines(x, windows, whole=False).parts(w.shape[-1])
+    parts, is_shared = _Lines(x, windows, all_taps=False).parts(w.shape[-1])
 
     def work(mine: Iterator, dot):
-        lines = _Lines(x, windows, whole=False)
+        lines = _Lines(x, windows, all_taps=False)
         lines.begin(parts)
         matrix = lines.filter_matrix(w)
         if lines.crossed:
@@ -203,19 +203,19 @@ def convolve_transposed(g, w, windows, space):
     return y
 
 
-def convolve_filter(x, g, windows, whole=False):
+def convolve_filter(x, g, windows, all_taps=False):
     """Computes the transpose of `convolve` with respect to the filter."""
     shape = (*windows.size, x.shape[-1], g.shape[-1])
     if not (x.size and g.size and math.prod(shape)):
         return np.zeros(shape, x.dtype)
     x = np.ascontiguousarray(x)
-    lines = _Lines(x, windows, whole)
+    lines = _Lines(x, windows, all_taps)
     most = max(1, _SUMS // (math.prod(shape) * x.itemsize))
     parts, is_shared = lines.parts(shape[-1], most)
     sums = {}
 
     def work(mine: Iterator, dot):
-        lines = _Lines(x, windows, whole)
+        lines = _Lines(x, windows, all_taps)
         lines.begin(parts)
         if lines.crossed:
             results, valid = lines.allocate_results(shape[-1])
@@ -240,7 +240,7 @@ def convolve_filter(x, g, windows, whole=False):
         total += sums[start]
     if lines.crossed and not np.isfinite(total).all():
         # An infinite value may have been multiplied by a zero of the padding.
-        return convolve_filter(x, g, windows, whole=True)
+        return convolve_filter(x, g, windows, all_taps=True)
     return lines.filter_of(total)
 
 

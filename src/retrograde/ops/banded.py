@@ -29,9 +29,9 @@ def shift(x, by, axis):
     """Shifts `x` along an axis by `by` elements and fills with zeros."""
     shape = tuple(x.shape)
     size = max(shape[axis] - abs(by), 0)
-    whole = [(0, n, 1) for n in shape]
+    full = [(0, n, 1) for n in shape]
     start, stop = max(-by, 0), max(by, 0)
-    source, target = list(whole), list(whole)
+    source, target = list(full), list(full)
     source[axis], target[axis] = (start, start + size, 1), (stop, stop + size, 1)
     return put_slice(take_slice(x, where=tuple(source)), shape=shape, where=tuple(target))
 
@@ -205,9 +205,9 @@ def _eigh_tridiagonal_kernel(xp, alpha, beta):
 def _eigh_tridiagonal_vjp(needed, g, y, _alpha, _beta):
     (by_e, by_v), (e, v) = g, y
     inner = diagonal_matrix(by_e) + reciprocal_differences(e) * product(v, by_v, adjoint_a=True)
-    whole = product(product(v, inner), v, adjoint_b=True)
-    by_beta = diagonal(whole, 1) + diagonal(whole, -1) if needed[1] else None
-    return diagonal(whole) if needed[0] else None, by_beta
+    gradient = product(product(v, inner), v, adjoint_b=True)
+    by_beta = diagonal(gradient, 1) + diagonal(gradient, -1) if needed[1] else None
+    return diagonal(gradient) if needed[0] else None, by_beta
 
 
 eigh_tridiagonal = matrix_primitive(

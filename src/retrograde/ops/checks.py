@@ -14,8 +14,8 @@ def nonfinite_kinds(xp, x):
 def _check_numerics_kernel(xp, x, *, message):
     # Compiled code cannot raise: under XLA this is the identity.
     if xp.__name__ == "numpy" and not xp.isfinite(x).all():
-        found = " and ".join(nonfinite_kinds(xp, x))
-        raise invalid(f"{message} : Tensor had {found} values")
+        kinds = " and ".join(nonfinite_kinds(xp, x))
+        raise invalid(f"{message} : Tensor had {kinds} values")
     return x
 
 

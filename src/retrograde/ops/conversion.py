@@ -114,10 +114,10 @@ def one_dtype(values: Sequence[Any]) -> list[Tensor]:
 
 def numeric_dtype(dtype: Any, default: Any, what: str) -> np.dtype:
     """Returns the numeric NumPy dtype of an `out_type` argument; `default` if it is `None`."""
-    found = np.dtype(default) if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
-    if found not in dtypes.NUMERIC:
-        raise invalid(f"{what}: expected a numeric dtype. Received: {dtypes.of(found).name}.")
-    return found
+    numpy_dtype = np.dtype(default) if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
+    if numpy_dtype not in dtypes.NUMERIC:
+        raise invalid(f"{what}: expected a numeric dtype. Received: {dtypes.of(numpy_dtype).name}.")
+    return numpy_dtype
 
 
 def numpy_dtype(dtype: Any) -> np.dtype | None:

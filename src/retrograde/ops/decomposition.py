@@ -103,8 +103,8 @@ def _cholesky_vjp(g, y, _x):
     inner = product(y, g, adjoint_a=True)
     inner = lower_triangle(inner) - band(inner * 0.5, 0, 0)
     half = triangular_solve(y, inner, lower=True, adjoint=True)
-    whole = adjoint(triangular_solve(y, adjoint(half), lower=True, adjoint=True))
-    return (whole + adjoint(whole)) * 0.5
+    gradient = adjoint(triangular_solve(y, adjoint(half), lower=True, adjoint=True))
+    return (gradient + adjoint(gradient)) * 0.5
 
 
 cholesky = matrix_primitive("cholesky", _cholesky_kernel, vjps=(_cholesky_vjp,))

@@ -34,11 +34,11 @@ def _gather_kernel(xp, x, indices, *, axis, **_):
     return take(xp, x, indices, axis)
 
 
-def _gather_vjp(g, _y, _x, indices, *, axis, whole=False):
-    """Returns IndexedSlices for the first axis, unless `whole` asks for a dense gradient."""
+def _gather_vjp(g, _y, _x, indices, *, axis, dense_gradient=False):
+    """Returns IndexedSlices for the first axis, or a dense tensor with `dense_gradient`."""
     size, rest = math.prod(indices.shape), _x.shape[:axis] + _x.shape[axis + 1 :]
     flat = reshape(indices, shape=(size,))
-    if axis == 0 and not whole:
+    if axis == 0 and not dense_gradient:
         return IndexedSlices(reshape(g, shape=(size, *rest)), flat, _x.shape)
     gathered = tuple(range(axis, axis + indices.ndim))
     perm = (*gathered, *(i for i in range(g.ndim) if i not in gathered))
@@ -48,11 +48,11 @@ def _gather_vjp(g, _y, _x, indices, *, axis, whole=False):
     return transpose(dense, perm=back)
 
 
-def _gather_batch(batched, x, indices, *, axis, whole=False):
+def _gather_batch(batched, x, indices, *, axis, dense_gradient=False):
     if batched == (True, False):
         return gather(x, indices, axis=axis + 1)
     if batched == (False, True):
-        y = gather(x, indices, axis=axis, whole=whole)
+        y = gather(x, indices, axis=axis, dense_gradient=dense_gradient)
         perm = (axis, *(i for i in range(y.ndim) if i != axis))
         return transpose(y, perm=perm)
     return _gather_rows(x, indices, axis)

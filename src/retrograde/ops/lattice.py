@@ -63,12 +63,12 @@ def _step_sources(x):
     """Returns, for each kind of step, the element of `x` where it starts; 0 if there is none."""
     shape = tuple(x.shape)
     time, *middle, states = shape
-    whole = [(0, n, 1) for n in middle]
+    full = [(0, n, 1) for n in middle]
     parts = []
     for k in range(STEPS):
         count, ahead = max(time - 1, 0), max(states - k, 0)
-        source = ((0, count, 1), *whole, (0, ahead, 1))
-        target = ((time - count, time, 1), *whole, (states - ahead, states, 1))
+        source = ((0, count, 1), *full, (0, ahead, 1))
+        target = ((time - count, time, 1), *full, (states - ahead, states, 1))
         parts.append(put_slice(take_slice(x, where=source), shape=shape, where=target))
     return stack(*parts, axis=0)
 

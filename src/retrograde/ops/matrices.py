@@ -54,9 +54,9 @@ def scale_rows(x, d):
 def block(x, rows=None, columns=None):
     """Returns submatrices; `rows` and `columns` are pairs of start and stop, or `None` for all."""
     *batch, height, width = x.shape
-    whole = tuple((0, n, 1) for n in batch)
+    full = tuple((0, n, 1) for n in batch)
     rows, columns = rows or (0, height), columns or (0, width)
-    return take_slice(x, where=(*whole, (*rows, 1), (*columns, 1)))
+    return take_slice(x, where=(*full, (*rows, 1), (*columns, 1)))
 
 
 # Diagonals and bands. Diagonals above the main one have positive numbers.
@@ -78,8 +78,8 @@ def diagonal(x, k=0):
     """Returns diagonal `k` of the matrices."""
     *batch, rows, columns = x.shape
     flat = reshape(x, shape=(*batch, rows * columns))
-    whole = tuple((0, n, 1) for n in batch)
-    return take_slice(flat, where=(*whole, _diagonal_slice(rows, columns, k)))
+    full = tuple((0, n, 1) for n in batch)
+    return take_slice(flat, where=(*full, _diagonal_slice(rows, columns, k)))
 
 
 def diagonal_matrix(d, k=0, rows=None, columns=None):
@@ -87,8 +87,8 @@ def diagonal_matrix(d, k=0, rows=None, columns=None):
     *batch, length = d.shape
     rows = length + abs(k) if rows is None else rows
     columns = length + abs(k) if columns is None else columns
-    whole = tuple((0, n, 1) for n in batch)
-    where = (*whole, _diagonal_slice(rows, columns, k))
+    full = tuple((0, n, 1) for n in batch)
+    where = (*full, _diagonal_slice(rows, columns, k))
     flat = put_slice(d, shape=(*batch, rows * columns), where=where)
     return reshape(flat, shape=(*batch, rows, columns))
 

@@ -49,12 +49,12 @@ def _max_abs(g):
 
 
 def _pade(degree):
-    """Returns the coefficients of the numerator: those of even powers, then those of odd ones."""
-    whole = [
+    """Returns the numerator's coefficients of the even powers and of the odd powers."""
+    coefficients = [
         math.comb(degree, j) * math.factorial(2 * degree - j) / math.factorial(2 * degree)
         for j in range(degree + 1)
     ]
-    return whole[::2], whole[1::2]
+    return coefficients[::2], coefficients[1::2]
 
 
 # For each precision, the coefficients and the largest norm for which they are exact to rounding.

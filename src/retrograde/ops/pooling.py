@@ -65,15 +65,15 @@ def _max_pool(xp, x, windows, out=None):
 
 def _hits(xp, x, y, windows, axis):
     """Yields, for each tap along one axis, whether it reads the first cell of x equal to y."""
-    found = None
+    taken = None
     for positions, cells in windows.tap_slices_along(axis, x.shape[axis + 1]):
         hit = x[cells] == y[positions]
         if hit.shape != y.shape:
             hit = full_with_slice(xp, hit, y.shape, positions, False)
-        if found is not None:
-            hit = xp.greater(hit, found)
+        if taken is not None:
+            hit = xp.greater(hit, taken)
         yield hit
-        found = hit if found is None else found | hit
+        taken = hit if taken is None else taken | hit
 
 
 def _scatter(xp, g, x, windows, out=None):

@@ -147,18 +147,18 @@ def _numpy_kernel(method):
     """Creates a kernel that draws with a method of `numpy.random.Generator`, on the host."""
 
     def kernel(xp, seed, *parameters, shape, dtype):
-        whole = (*seed.shape[:-1], *shape)
+        full_shape = (*seed.shape[:-1], *shape)
 
         def draw(seed, *parameters):
             keys = seed.astype(np.uint64).reshape(-1, 2)
-            rows = [np.broadcast_to(p, whole).reshape(len(keys), *shape) for p in parameters]
+            rows = [np.broadcast_to(p, full_shape).reshape(len(keys), *shape) for p in parameters]
             drawn = [
                 method(np.random.Generator(_thread.reset_to(key)), *own)
                 for key, *own in zip(keys, *rows, strict=True)
             ]
-            return np.array(drawn).reshape(whole).astype(dtype)
+            return np.array(drawn).reshape(full_shape).astype(dtype)
 
-        return on_host(xp, draw, Spec(whole, dtype), seed, *parameters)
+        return on_host(xp, draw, Spec(full_shape, dtype), seed, *parameters)
 
     return kernel
 

@@ -17,8 +17,8 @@ from retrograde.values import dtypes
 
 def _span(x, axis, start, stop):
     """Returns the strided slice of `x` from `start` to `stop` along `axis`."""
-    whole = tuple((0, n, 1) for n in x.shape)
-    return (*whole[:axis], (start, stop, 1), *whole[axis + 1 :])
+    full = tuple((0, n, 1) for n in x.shape)
+    return (*full[:axis], (start, stop, 1), *full[axis + 1 :])
 
 
 def _previous(x, axis, reverse):

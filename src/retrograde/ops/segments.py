@@ -173,10 +173,10 @@ def _shift_rows(x, ids, by, fill):
     from_ids = [part(ids, *dropped) * 0 - 1, part(ids, *kept)]
     if by < 0:
         y, from_ids = y[::-1], from_ids[::-1]
-    same = equal(concat(*from_ids, axis=0), ids)
-    same = reshape(same, shape=(count,) + (1,) * (x.ndim - 1))
+    same_segment = equal(concat(*from_ids, axis=0), ids)
+    same_segment = reshape(same_segment, shape=(count,) + (1,) * (x.ndim - 1))
     y = concat(*y, axis=0)
-    return select(same, y, fill(y))
+    return select(same_segment, y, fill(y))
 
 
 segment_others = Primitive(  # for each row, the product of the other rows of its segment

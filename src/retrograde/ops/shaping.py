@@ -91,10 +91,10 @@ def _sum_to_kernel(xp, x, *, shape):
 
 
 @lru_cache(maxsize=1024)
-def _broadcast_axes(whole, shape):
-    """Returns the axes that a broadcast from `shape` to `whole` added or stretched."""
-    added = len(whole) - len(shape)
-    stretched = [i for i, n in enumerate(shape, added) if n == 1 and whole[i] != 1]
+def _broadcast_axes(full_shape, shape):
+    """Returns the axes that a broadcast from `shape` to `full_shape` added or stretched."""
+    added = len(full_shape) - len(shape)
+    stretched = [i for i, n in enumerate(shape, added) if n == 1 and full_shape[i] != 1]
     return (*range(added), *stretched)
 
 

@@ -75,7 +75,7 @@ def _gather_dynamic(x: Tensor, key: Any) -> tuple[Tensor, Any]:
                 if isinstance(k, slice)
                 else _index_tensor(k, size, axis)
             )
-            x = gather(x, indices, axis=axis, whole=True)
+            x = gather(x, indices, axis=axis, dense_gradient=True)
             elements[i] = slice(None) if isinstance(k, slice) else 0
         axis += k is not None
     return x, tuple(elements)

@@ -77,11 +77,11 @@ def _depths(value: Any, level: int = 0) -> tuple[int | None, int]:
         return 0, 0
     if level > MAX_AXES:
         raise nesting_error()
-    found = [_depths(element, level + 1) for element in _as_list(value)]
-    scalars = {s for s, _ in found if s is not None}
+    depths = [_depths(element, level + 1) for element in _as_list(value)]
+    scalars = {s for s, _ in depths if s is not None}
     if len(scalars) > 1:
         raise ValueError("constant: all scalars must have the same nesting depth.")
-    deepest = 1 + max((d for _, d in found), default=0)
+    deepest = 1 + max((d for _, d in depths), default=0)
     return (scalars.pop() + 1 if scalars else None), deepest
 
 
@@ -168,10 +168,10 @@ def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
     >>> tf.ragged.map_flat_values(lambda v: v + 1, x)
     <tf.RaggedTensor [[2, 3], [4]]>
     """
-    found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
-    if not found:
+    ragged_args = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
+    if not ragged_args:
         return op(*args, **kwargs)
-    template = found[0]
+    template = ragged_args[0]
 
     def flat(x: Any) -> Any:
         return align_to_flat_values(template, x) if isinstance(x, RaggedTensor) else x
@@ -264,8 +264,8 @@ def _cross(inputs: Sequence[Any], combine: Callable, dtype: np.dtype, op_name: s
     tables = [
         x.to_list() if isinstance(x, RaggedTensor) else values_by_row(x, op_name) for x in inputs
     ]
-    found = cross_rows(tables, combine, op_name)
-    flat = np.empty(sum(map(len, found)), dtype)
-    flat[:] = [value for row in found for value in row]
-    lengths = np.array([len(row) for row in found], np.int64)
+    crossed_rows = cross_rows(tables, combine, op_name)
+    flat = np.empty(sum(map(len, crossed_rows)), dtype)
+    flat[:] = [value for row in crossed_rows for value in row]
+    lengths = np.array([len(row) for row in crossed_rows], np.int64)
     return RaggedTensor(Tensor(flat), RowPartition.from_lengths(lengths), internal=True)

@@ -46,10 +46,10 @@ def map_flat(function: Callable, *args: Any, **kwargs: Any) -> RaggedTensor:
 
 def _most_ragged(args: tuple, kwargs: dict) -> RaggedTensor:
     """Returns the argument with the most ragged axes; the result has its row partitions."""
-    found = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
-    if not found:
+    ragged_args = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
+    if not ragged_args:
         raise TypeError("Expected a tf.RaggedTensor. Received: a list with a RaggedTensor.")
-    return max(found, key=lambda x: x.ragged_rank)
+    return max(ragged_args, key=lambda x: x.ragged_rank)
 
 
 def _primitive(primitive: Primitive, *args: Any) -> RaggedTensor:
@@ -183,20 +183,20 @@ def _gather_nd(_: Any, params: RaggedTensor, indices: Any, batch_dims: int = 0, 
             "gather_nd: a RaggedTensor requires a matrix of indices into its first axes, and "
             f"batch_dims=0. Received: shape {index_array.shape}, batch_dims={batch_dims}."
         )
-    found, rest = index_array[:, 0], params
+    positions, rest = index_array[:, 0], params
     for column in index_array[:, 1:].T:
         part = rest._partition
-        _check_bounds(found, part.nrows)
-        _check_bounds(column, part.lengths[found])
-        found, rest = part.starts[found] + column, rest.values
-    _check_bounds(found, rows.row_count(rest))
-    return rows.take_rows(rest, found)
+        _check_bounds(positions, part.nrows)
+        _check_bounds(column, part.lengths[positions])
+        positions, rest = part.starts[positions] + column, rest.values
+    _check_bounds(positions, rows.row_count(rest))
+    return rows.take_rows(rest, positions)
 
 
-def _check_bounds(found: np.ndarray, limit: Any) -> None:
-    wrong = (found < 0) | (found >= limit)
+def _check_bounds(indices: np.ndarray, limit: Any) -> None:
+    wrong = (indices < 0) | (indices >= limit)
     if wrong.any():
-        raise invalid(f"gather_nd: index {found[wrong][0]} is out of bounds.")
+        raise invalid(f"gather_nd: index {indices[wrong][0]} is out of bounds.")
 
 
 def _segments(function: Callable, data: RaggedTensor, segment_ids: Any, num_segments: Any,

@@ -193,7 +193,7 @@ def _brief(array: np.ndarray) -> str:
 
 def split_dtype(dtype: Any) -> np.dtype:
     """Returns the dtype of row splits as a NumPy dtype: int32 or int64."""
-    found = dtypes.as_dtype(dtype).numpy_dtype
-    if found not in _ALLOWED:
+    numpy_dtype = dtypes.as_dtype(dtype).numpy_dtype
+    if numpy_dtype not in _ALLOWED:
         raise ValueError(f"row_splits_dtype must be int32 or int64. Received: {shown(dtype)}.")
-    return found
+    return numpy_dtype

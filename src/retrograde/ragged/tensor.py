@@ -399,10 +399,10 @@ class RaggedTensor(CompositeTensor):
 
     def _coordinates(self) -> np.ndarray:
         """Returns the index of each flat value along the first axis and the ragged axes."""
-        found = np.arange(self._partition.nrows)[:, None]
+        indices = np.arange(self._partition.nrows)[:, None]
         for part in self._partitions:
-            found = np.concatenate([found[part.rowids], part.positions[:, None]], 1)
-        return found
+            indices = np.concatenate([indices[part.rowids], part.positions[:, None]], 1)
+        return indices
 
     def to_tensor(
         self, default_value: Any = None, name: str | None = None, shape: Any = None

@@ -51,9 +51,13 @@ def check_algorithm(alg: Any) -> None:
 def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
     """Returns the draw of a stateless function, which depends only on `seed`, two integers."""
     check_algorithm(alg)
-    held = tensor_or_variable(seed)
-    if thread.recorders.tracer is not None and held is not None and held._spec.shape == (2,):
-        return draw_from(_stateless, held._read())
+    seed_tensor = tensor_or_variable(seed)
+    if (
+        thread.recorders.tracer is not None
+        and seed_tensor is not None
+        and seed_tensor._spec.shape == (2,)
+    ):
+        return draw_from(_stateless, seed_tensor._read())
     pair = integer_array(seed, "seed")
     if pair.shape != (2,):
         raise invalid(f"seed must have shape [2]. Received: shape {pair.shape}.")

@@ -137,4 +137,4 @@ def stateless_shuffle(
     if not x._spec.ndim:
         return casting.identity(x)
     order = call_each_time(permutation, draw, size=x._spec.shape[0])
-    return indexing.gather(x, order, axis=0, whole=True)
+    return indexing.gather(x, order, axis=0, dense_gradient=True)

@@ -73,10 +73,10 @@ def unique_rows(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _any_in_row(mask: np.ndarray) -> np.ndarray:
     """Computes `mask.any(1)`; NumPy's `any` is slow along a short axis."""
-    found = np.zeros(len(mask), bool)
+    reduced = np.zeros(len(mask), bool)
     for column in mask.T:
-        found |= column
-    return found
+        reduced |= column
+    return reduced
 
 
 @host_function
@@ -121,7 +121,7 @@ def check_sorted(indices: np.ndarray, op_name: str) -> None:
 
 def take(values: Tensor, positions: Any) -> Tensor:
     """Gathers elements of `values`, with a dense gradient."""
-    return gather(values, tensor_of(positions), axis=0, whole=True)
+    return gather(values, tensor_of(positions), axis=0, dense_gradient=True)
 
 
 def scatter_sum(values: Tensor, segments: Any, count: int) -> Tensor:

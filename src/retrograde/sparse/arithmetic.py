@@ -105,9 +105,9 @@ def _union(a: Any, b: Any, op_name: str) -> tuple[Tensor, list[Tensor], tuple[in
 @host_function(dynamic_shapes=True)
 def _unique_indices(*indices: Tensor) -> tuple[Tensor, ...]:
     """Returns the unique indices, sorted, and the position of each input index among them."""
-    found = [np.asarray(x) for x in indices]
-    unique, positions = unique_rows(np.concatenate(found))
-    ends = np.cumsum([len(part) for part in found])[:-1]
+    parts = [np.asarray(x) for x in indices]
+    unique, positions = unique_rows(np.concatenate(parts))
+    ends = np.cumsum([len(part) for part in parts])[:-1]
     return Tensor(unique), *map(Tensor, np.split(positions, ends))
 
 
@@ -138,11 +138,11 @@ def map_values(op: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
     >>> tf.sparse.map_values(tf.add, x, 1.0).values.numpy()
     array([6., 8.], dtype=float32)
     """
-    found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
-    if not found:
+    sparse_args = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not sparse_args:
         raise ValueError("map_values: expected a SparseTensor among the arguments of op.")
-    first = found[0]
-    for other in found[1:]:
+    first = sparse_args[0]
+    for other in sparse_args[1:]:
         same = shape_of(first) == shape_of(other)
         if not (same and np.array_equal(indices_array(first), indices_array(other))):
             raise invalid(
@@ -368,9 +368,13 @@ def _reduce(
 @host_function
 def _flat_indices(indices: Tensor, kept: list[int], sizes: tuple[int, ...], op_name: str) -> Tensor:
     """Returns the flat index along the axes `kept`, in an array of shape `sizes`."""
-    found = np.asarray(indices)[:, kept]
-    check_in_bounds(found, sizes, op_name)
-    return Tensor(np.ravel_multi_index(found.T, sizes) if kept else np.zeros(len(found), np.int64))
+    kept_indices = np.asarray(indices)[:, kept]
+    check_in_bounds(kept_indices, sizes, op_name)
+    return Tensor(
+        np.ravel_multi_index(kept_indices.T, sizes)
+        if kept
+        else np.zeros(len(kept_indices), np.int64)
+    )
 
 
 @host_function(dynamic_shapes=True)
@@ -381,13 +385,13 @@ def _group_indices(
 
     With `rank`, the unique indices have that many columns, with zeros along the other axes.
     """
-    found = np.asarray(indices)[:, kept]
-    check_in_bounds(found, sizes, op_name)
-    found, groups = unique_rows(found)
+    kept_indices = np.asarray(indices)[:, kept]
+    check_in_bounds(kept_indices, sizes, op_name)
+    kept_indices, groups = unique_rows(kept_indices)
     if rank is None:
-        return Tensor(found), Tensor(groups)
-    padded = np.zeros((len(found), rank), np.int64)
-    padded[:, kept] = found
+        return Tensor(kept_indices), Tensor(groups)
+    padded = np.zeros((len(kept_indices), rank), np.int64)
+    padded[:, kept] = kept_indices
     return Tensor(padded), Tensor(groups)
 
 

@@ -65,8 +65,8 @@ def bincount(
     if maxlength is not None:
         width = integer(maxlength, "bincount: maxlength")
     keep = numbers < width
-    found = np.stack([rows, numbers], 1) if by_row else numbers[:, None]
-    indices, groups = unique_rows(found[keep].astype(np.int64))
+    pairs = np.stack([rows, numbers], 1) if by_row else numbers[:, None]
+    indices, groups = unique_rows(pairs[keep].astype(np.int64))
     if weight_values is None:
         sums = Tensor(np.bincount(groups, minlength=len(indices)).astype(numbers.dtype))
         sums = Tensor(np.ones_like(sums._array)) if binary_output else sums

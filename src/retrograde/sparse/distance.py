@@ -40,10 +40,10 @@ def edit_distance(
             f"edit_distance: expected equal ranks of at least 2. Received: shapes {shapes[0]} and "
             f"{shapes[1]}."
         )
-    found, expected = _sequences(hypothesis), _sequences(truth)
+    actual, expected = _sequences(hypothesis), _sequences(truth)
     y = np.zeros(np.maximum(*(shape[:-1] for shape in shapes)), np.float32)
-    for index in found.keys() | expected.keys():
-        a, b = found.get(index, []), expected.get(index, [])
+    for index in actual.keys() | expected.keys():
+        a, b = actual.get(index, []), expected.get(index, [])
         distance = _distance(a, b)
         if normalize:
             distance = distance / len(b) if b else (np.inf if a else 0.0)

@@ -55,9 +55,9 @@ def _sorted(
 
 @host_function
 def _sorted_indices(indices: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    found = np.asarray(indices)[:, list(axes)]
-    order = sort_order(found)
-    return Tensor(found[order]), Tensor(order)
+    columns = np.asarray(indices)[:, list(axes)]
+    order = sort_order(columns)
+    return Tensor(columns[order]), Tensor(order)
 
 
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
@@ -98,10 +98,10 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
 @host_function
 def _reshaped(indices: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
     flat = np.asarray(indices) @ np.array(_strides(before), np.int64)
-    found = np.empty((len(flat), len(after)), np.int64)
+    new_indices = np.empty((len(flat), len(after)), np.int64)
     for axis, stride in enumerate(_strides(after)):
-        found[:, axis], flat = np.divmod(flat, max(stride, 1))
-    return Tensor(found)
+        new_indices[:, axis], flat = np.divmod(flat, max(stride, 1))
+    return Tensor(new_indices)
 
 
 def _strides(shape: Sequence[int]) -> list[int]:
@@ -229,9 +229,9 @@ def _part(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTe
 @host_function(dynamic_shapes=True)
 def _inside(indices: Tensor, start: list[int], size: list[int]) -> tuple[Tensor, Tensor]:
     """Returns the indices inside a slice, relative to its start, and their positions."""
-    found, first = np.asarray(indices), np.array(start, np.int64)
-    inside = ((found >= first) & (found < first + np.array(size, np.int64))).all(1)
-    return Tensor(found[inside] - first), Tensor(np.flatnonzero(inside))
+    index_array, first = np.asarray(indices), np.array(start, np.int64)
+    inside = ((index_array >= first) & (index_array < first + np.array(size, np.int64))).all(1)
+    return Tensor(index_array[inside] - first), Tensor(np.flatnonzero(inside))
 
 
 def split(
@@ -318,11 +318,11 @@ def fill_empty_rows(
 @host_function(dynamic_shapes=True)
 def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
     """Returns sorted indices with one for each empty row, their order, and the empty rows."""
-    found = np.asarray(indices)
-    empty, order = find_empty_rows(found[:, 0], shape[0], "fill_empty_rows")
+    index_array = np.asarray(indices)
+    empty, order = find_empty_rows(index_array[:, 0], shape[0], "fill_empty_rows")
     new = np.zeros((int(empty.sum()), len(shape)), np.int64)
     new[:, 0] = np.flatnonzero(empty)
-    return Tensor(np.concatenate([found, new])[order]), Tensor(order), Tensor(empty)
+    return Tensor(np.concatenate([index_array, new])[order]), Tensor(order), Tensor(empty)
 
 
 @reports_out_of_memory("fill_empty_rows")

@@ -135,10 +135,10 @@ class SparseTensor(CompositeTensor):
 
 
 def _map_values(function: Callable, *args: Any, **kwargs: Any) -> SparseTensor:
-    found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
-    if not found:
+    sparse_args = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not sparse_args:
         raise TypeError("Expected a tf.SparseTensor. Received: a list with a SparseTensor.")
-    x = found[0]
+    x = sparse_args[0]
     args, kwargs = map_instances(SparseTensor, lambda x: x.values, args, kwargs)
     return x.with_values(function(*args, **kwargs))
 

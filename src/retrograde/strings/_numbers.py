@@ -16,8 +16,8 @@ def parse_number(string: bytes, dtype: DType) -> int | float | None:
     """Parses a number of an integer or floating `dtype`; returns `None` if it is not valid."""
     word = string.strip()
     if dtype.is_integer:
-        found = _INTEGER.fullmatch(word)
-        value = int(b"".join(found.groups())) if found else None
+        match = _INTEGER.fullmatch(word)
+        value = int(b"".join(match.groups())) if match else None
         return value if value is not None and dtype.min <= value <= dtype.max else None
     if _DECIMAL.fullmatch(word):
         return float(word)

@@ -190,10 +190,10 @@ def to_number(input: Any, out_type: Any = dtypes.float32, name: str | None = Non
     check_one_of(kind.name, _NUMBERS, "to_number: out_type")
 
     def number(string: bytes) -> Any:
-        found = parse_number(string, kind)
-        if found is None:
+        parsed = parse_number(string, kind)
+        if parsed is None:
             raise invalid(f"to_number: {string!r} is not a number of dtype {kind.name}.")
-        return found
+        return parsed
 
     with np.errstate(over="ignore"):
         return map_strings(number, input, kind.numpy_dtype)

@@ -69,8 +69,8 @@ def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) 
         raise invalid("fingerprint: expected data with at least one axis. Received: a scalar.")
     rows = np.asarray(x).reshape(x.shape[0], x.shape[1:].num_elements())
     numbers = [fingerprint64(_bytes_of(row)) for row in rows]
-    found = b"".join(n.to_bytes(8, "little") for n in numbers)
-    return Tensor(np.frombuffer(found, _UINT8).reshape(len(rows), 8).copy())
+    hashes = b"".join(n.to_bytes(8, "little") for n in numbers)
+    return Tensor(np.frombuffer(hashes, _UINT8).reshape(len(rows), 8).copy())
 
 
 def _bytes_of(row: np.ndarray) -> bytes:

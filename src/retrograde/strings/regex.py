@@ -66,8 +66,8 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     >>> tf.strings.regex_full_match(["abc", "abcd"], "a.c").numpy()
     array([ True, False])
     """
-    found = _pattern(pattern, "regex_full_match")
-    return map_strings(lambda s: found.fullmatch(decode_utf8(s)) is not None, input, np.dtype(bool))
+    regex = _pattern(pattern, "regex_full_match")
+    return map_strings(lambda s: regex.fullmatch(decode_utf8(s)) is not None, input, np.dtype(bool))
 
 
 def regex_replace(
@@ -78,11 +78,11 @@ def regex_replace(
     >>> tf.strings.regex_replace("a-b", "(a)-(b)", r"\2-\1").numpy()
     b'b-a'
     """
-    found = _pattern(pattern, "regex_replace")
+    regex = _pattern(pattern, "regex_replace")
     parts = re.split(r"\\(\d|\\)", decode_utf8(scalar_string(rewrite, "regex_replace: rewrite")))
     groups = [int(part) for part in parts[1::2] if part != "\\"]
     count = 0 if replace_global else 1
-    if max(groups, default=0) > found.groups:
+    if max(groups, default=0) > regex.groups:
         return map_strings(lambda s: s, input)  # RE2 leaves the string unchanged
 
     def expand(match: re.Match) -> str:
@@ -91,4 +91,4 @@ def regex_replace(
             pieces[i] = "\\" if parts[i] == "\\" else match[int(parts[i])] or ""
         return "".join(pieces)
 
-    return map_strings(lambda s: encode_utf8(found.sub(expand, decode_utf8(s), count=count)), input)
+    return map_strings(lambda s: encode_utf8(regex.sub(expand, decode_utf8(s), count=count)), input)

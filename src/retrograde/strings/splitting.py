@@ -42,10 +42,10 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     def words(string: bytes) -> list[bytes]:
         if maxsplit == 0:
             return [string]
-        found = string.split(sep, maxsplit)
-        if sep is None and len(found) == maxsplit:  # TensorFlow adds the empty rest
-            found.append(b"")
-        return found
+        parts = string.split(sep, maxsplit)
+        if sep is None and len(parts) == maxsplit:  # TensorFlow adds the empty rest
+            parts.append(b"")
+        return parts
 
     return map_to_ragged(words, input)
 
@@ -198,7 +198,7 @@ class _Decoder:
 
     def characters(self, string: bytes) -> list[tuple[str, int]]:
         """Returns each character and its byte offset; invalid bytes form one character."""
-        found, offset = [], 0
+        result, offset = [], 0
         while offset < len(string):
             try:
                 valid, invalid_count = string[offset:].decode(self.encoding), 0
@@ -210,12 +210,12 @@ class _Decoder:
                 valid = string[offset : offset + error.start].decode(self.encoding)
                 invalid_count = error.end - error.start
             for character in valid:
-                found.append((self._replace_if_control(character), offset))
+                result.append((self._replace_if_control(character), offset))
                 offset += len(character.encode(self.encoding))
             if invalid_count and self.errors == "replace":
-                found.append((self._replacement, offset))
+                result.append((self._replacement, offset))
             offset += invalid_count
-        return found
+        return result
 
     def _replace_if_control(self, character: str) -> str:
         control = ord(character) < 32 or ord(character) == 127
@@ -252,15 +252,15 @@ def ngrams(
     pads = _pads(pad_values)
 
     def grams(row: Sequence[bytes]) -> list[bytes]:
-        found = []
+        ngrams = []
         for width in widths:
             size = width - 1 if padding_width is None else min(padding_width, width - 1)
             padded = [*pads[0] * size, *row, *pads[1] * size] if pads else list(row)
-            found += [sep.join(padded[i : i + width]) for i in range(len(padded) - width + 1)]
-        if not found and row and preserve_short_sequences:
+            ngrams += [sep.join(padded[i : i + width]) for i in range(len(padded) - width + 1)]
+        if not ngrams and row and preserve_short_sequences:
             size = (max(widths) - 1 if padding_width is None else padding_width) if pads else 0
-            found = [sep.join([*pads[0] * size, *row, *pads[1] * size] if pads else row)]
-        return found
+            ngrams = [sep.join([*pads[0] * size, *row, *pads[1] * size] if pads else row)]
+        return ngrams
 
     if isinstance(x, RaggedTensor):
         if x.ragged_rank > 1:

@@ -110,8 +110,8 @@ def _sources(path: pathlib.Path) -> list[tuple[Any, str | bytes]]:
 
 def _unsupported(use: Use) -> tuple[str, str] | None:
     """Returns the unsupported name and a message; `None` if the name is supported."""
-    found = [_unsupported_path(path) for path in use.paths]
-    return None if None in found else found[0]
+    reasons = [_unsupported_path(path) for path in use.paths]
+    return None if None in reasons else reasons[0]
 
 
 def _unsupported_path(path: str) -> tuple[str, str] | None:

@@ -32,11 +32,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Cons
     >>> tf.constant([1, 2, 3, 4], shape=[2, 2]).numpy()
     array([[1, 2], [3, 4]], dtype=int32)
     """
-    numpy_type, held = numpy_dtype(dtype), tensor_or_variable(value)
-    if numpy_type is not None and held is not None and held._spec.dtype != numpy_type:
+    numpy_type, x = numpy_dtype(dtype), tensor_or_variable(value)
+    if numpy_type is not None and x is not None and x._spec.dtype != numpy_type:
         raise TypeError(
             f"Cannot create a constant of dtype {dtypes.of(numpy_type).name} from a tensor of "
-            f"dtype {held.dtype.name}. Use tf.cast."
+            f"dtype {x.dtype.name}. Use tf.cast."
         )
     tensor = convert_to_tensor(value, dtype)
     return tensor if shape is None else _reshape_or_fill(tensor, integers(shape, "constant"))
@@ -67,12 +67,12 @@ def convert_to_tensor(
     array([1., 2.], dtype=float32)
     """
     tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
-    held = tensor_or_variable(value)
+    x = tensor_or_variable(value)
     if namespaces.in_device_scope() and not (
         holds_tensor(value) or isinstance(value, CompositeTensor)
     ):
         return Tensor(namespaces.place(tensor._array))
-    return tensor if held is None or held is tensor else casting.identity(tensor)
+    return tensor if x is None or x is tensor else casting.identity(tensor)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any = None) -> Tensor:
@@ -333,13 +333,13 @@ def one_hot(
 def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[Tensor, Tensor]:
     """Returns the two values in the dtype on which they and `dtype` must agree."""
     tensors = [as_tensor(v, hint=dtype) for v in (on_value, off_value) if v is not None]
-    found = {x._spec.dtype for x in tensors} | (set() if dtype is None else {dtype})
-    if len(found) > 1:
-        names = " and ".join(sorted(dtypes.of(d).name for d in found))
+    dtype_set = {x._spec.dtype for x in tensors} | (set() if dtype is None else {dtype})
+    if len(dtype_set) > 1:
+        names = " and ".join(sorted(dtypes.of(d).name for d in dtype_set))
         raise TypeError(
             f"one_hot: on_value, off_value and dtype must have the same dtype. Received: {names}."
         )
-    target = found.pop() if found else np.dtype(np.float32)
+    target = dtype_set.pop() if dtype_set else np.dtype(np.float32)
     if target.kind in "bO" and None in (on_value, off_value):
         raise TypeError(
             f"one_hot: on_value and off_value are required for dtype {dtypes.of(target).name}."

@@ -64,9 +64,7 @@ def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
 def _is_dynamic(begin: Any) -> bool:
     """Returns whether `begin` changes between calls of a traced function."""
     parts = begin if isinstance(begin, (list, tuple)) else (begin,)
-    return any(
-        [held is not None and changes(held._read()) for held in map(tensor_or_variable, parts)]
-    )
+    return any([x is not None and changes(x._read()) for x in map(tensor_or_variable, parts)])
 
 
 def _dynamic_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
@@ -75,7 +73,7 @@ def _dynamic_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
         requirement = f"slice: size {size} along axis {axis} of size {n} requires begin"
         start = check_range(begin[axis], low=0, high=n - size + 1, what=requirement)
         indices = start + np.arange(size).astype(begin._spec.dtype)
-        x = indexing.gather(x, indices, axis=axis, whole=True)
+        x = indexing.gather(x, indices, axis=axis, dense_gradient=True)
     return x
 
 
@@ -201,7 +199,7 @@ def gather(
     at = normalize_axis(along, x._spec.ndim, "gather")
     if not batch:
         # For a negative axis, TensorFlow's gradient is dense.
-        return indexing.gather(x, indices, axis=at, whole=along < 0)
+        return indexing.gather(x, indices, axis=at, dense_gradient=along < 0)
     _check_batches(x, indices, batch, "gather")
     if at < batch:
         raise invalid(f"gather: expected axis >= batch_dims. Received: {at} and {batch}.")
@@ -514,7 +512,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = 
     order = indexing.argsort(x, axis=at, descending=_descending(direction))
     last = x._spec.ndim - 1
     if not last:
-        return indexing.gather(x, order, axis=0, whole=True)
+        return indexing.gather(x, order, axis=0, dense_gradient=True)
     swap = tuple({at: last, last: at}.get(i, i) for i in builtins.range(last + 1))
     x, order = shaping.transpose(x, perm=swap), shaping.transpose(order, perm=swap)
     return shaping.transpose(gather_batches(x, order, last, last), perm=swap)

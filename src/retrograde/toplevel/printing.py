@@ -52,12 +52,12 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     if thread.recorders.tracer is None:
         write(*leaves)
     else:  # a traced function prints in every call
-        held = [tensor_or_variable(leaf) for leaf in leaves]
-        tensors = tuple([x._read() for x in held if x is not None])
+        sources = [tensor_or_variable(leaf) for leaf in leaves]
+        tensors = tuple([x._read() for x in sources if x is not None])
 
         def write_again(*arrays: Any) -> tuple:
             tensors_now = iter(map(Tensor, arrays))
-            pairs = zip(leaves, held, strict=True)
+            pairs = zip(leaves, sources, strict=True)
             return write(*[leaf if x is None else next(tensors_now) for leaf, x in pairs])
 
         call_host(HostCallback("print", write_again, pure=False, outputs=True), tensors)
@@ -80,9 +80,9 @@ def _write(text: str, stream: Any) -> None:
 
 def _format(value: Any, summarize: int) -> str:
     """Formats a value inside a structure: strings in quotes, tensors by their elements."""
-    held = tensor_or_variable(value)
-    if held is not None:
-        tensor = held._read()
+    x = tensor_or_variable(value)
+    if x is not None:
+        tensor = x._read()
         escape(tensor, "print")
         return format_array(np.asarray(tensor._array), summarize)
     if isinstance(value, SparseTensor):

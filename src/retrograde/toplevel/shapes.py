@@ -33,8 +33,8 @@ def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
 
 def _shape_of(x: Any) -> tuple[int, ...]:
     """Returns the shape of `x`, without reading its value."""
-    held = tensor_or_variable(x)
-    return (as_tensor(x) if held is None else held)._spec.shape
+    tensor = tensor_or_variable(x)
+    return (as_tensor(x) if tensor is None else tensor)._spec.shape
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None) -> list[Tensor]:
@@ -118,8 +118,8 @@ def is_tensor(x: Any) -> bool:
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """Returns the value as a NumPy array; values that are not tensors stay unchanged."""
-    held = tensor_or_variable(tensor)
-    return tensor if held is None else held.numpy()
+    x = tensor_or_variable(tensor)
+    return tensor if x is None else x.numpy()
 
 
 def type_spec_from_value(value: Any) -> TypeSpec:

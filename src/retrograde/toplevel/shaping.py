@@ -433,7 +433,7 @@ def _pad_mirrored(x: Tensor, pairs: list[list[int]], edge: bool) -> Tensor:
             front = indices[:before] if edge else indices[1 : before + 1]
             back = indices[size - after :] if edge else indices[size - after - 1 : size - 1]
             indices = np.concatenate([front[::-1], indices, back[::-1]])
-            y = gather(y, Tensor(indices), axis=axis, whole=True)
+            y = gather(y, Tensor(indices), axis=axis, dense_gradient=True)
     return y
 
 
@@ -474,7 +474,7 @@ def _dynamic_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
         size = x._spec.shape[at]
         if size:
             indices = (np.arange(size).astype(shift._spec.dtype) - shifts[i]) % size
-            x = gather(x, indices, axis=at, whole=True)
+            x = gather(x, indices, axis=at, dense_gradient=True)
     return x
 
 
@@ -525,7 +525,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
     at = axis % ndim
     indices = _repeated_indices(repeats, x._spec.shape[at])
-    return gather(x, indices, axis=at, whole=True)
+    return gather(x, indices, axis=at, dense_gradient=True)
 
 
 @host_function(dynamic_shapes=True)

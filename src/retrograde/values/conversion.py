@@ -32,9 +32,9 @@ def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = 
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, dtype or hint)
-    held = tensor_or_variable(value)
-    if held is not None:
-        return check_dtype(held._read()._array, dtype)
+    x = tensor_or_variable(value)
+    if x is not None:
+        return check_dtype(x._read()._array, dtype)
     if CONVERSIONS:
         tensor = convert_by_registered_function(value, dtype, hint)
         if tensor is not None:
@@ -239,20 +239,20 @@ def _common_dtype(leaves: list, arrays: list) -> np.dtype:
     So integers become int32 or int64, and floats float32, unless the first value has a float dtype.
     If the list contains a tensor, its dtype is used.
     """
-    for held in map(tensor_or_variable, leaves):
-        if held is not None:
-            return held._spec.dtype
-    found = [array.dtype for array in arrays]
-    families = {d.kind if d.kind in "Ob" else "number" for d in found}
-    if len(families) > 1 and ("O" in families or found[0].kind == "b"):
-        names = ", ".join(sorted({dtypes.of(d).name for d in found}))
+    for x in map(tensor_or_variable, leaves):
+        if x is not None:
+            return x._spec.dtype
+    array_dtypes = [array.dtype for array in arrays]
+    families = {d.kind if d.kind in "Ob" else "number" for d in array_dtypes}
+    if len(families) > 1 and ("O" in families or array_dtypes[0].kind == "b"):
+        names = ", ".join(sorted({dtypes.of(d).name for d in array_dtypes}))
         raise ValueError(f"Can't convert a Python sequence with mixed types to a tensor: {names}.")
-    if any(d.kind == "c" for d in found):
+    if any(d.kind == "c" for d in array_dtypes):
         return dtypes.complex128.numpy_dtype
-    if any(d in dtypes.FLOATING for d in found):
-        return found[0] if found[0] in dtypes.FLOATING else dtypes.float32.numpy_dtype
-    if found[0].kind not in "iu":
-        return found[0]
+    if any(d in dtypes.FLOATING for d in array_dtypes):
+        return array_dtypes[0] if array_dtypes[0] in dtypes.FLOATING else dtypes.float32.numpy_dtype
+    if array_dtypes[0].kind not in "iu":
+        return array_dtypes[0]
     filled = [array for array in arrays if array.size]
     low = min((int(array.min()) for array in filled), default=0)
     high = max((int(array.max()) for array in filled), default=0)
@@ -398,11 +398,11 @@ def convert_by_registered_function(
 
 def _check_result(tensor: Any, requested: DType | None, function: Callable, value: Any) -> Any:
     """Checks that a conversion function returned a Tensor of the requested dtype."""
-    held = tensor_or_variable(tensor)
-    if held is None:
+    x = tensor_or_variable(tensor)
+    if x is None:
         problem = f"non-Tensor: {tensor}"
-    elif requested is not None and held.dtype is not requested:
-        problem = f"incompatible dtype: requested = {requested.name}, actual = {held.dtype.name}"
+    elif requested is not None and x.dtype is not requested:
+        problem = f"incompatible dtype: requested = {requested.name}, actual = {x.dtype.name}"
     else:
-        return held._read()
+        return x._read()
     raise RuntimeError(f"Conversion function {function} for type {type(value)} returned {problem}")

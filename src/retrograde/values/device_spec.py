@@ -41,11 +41,11 @@ class DeviceSpec:
     def from_string(cls, spec: str) -> DeviceSpec:
         """Parses a name such as "/job:worker/task:1/device:GPU:0", "/CPU:0" or "cpu:0"."""
         expect(spec, str, "DeviceSpec.from_string", "a string")
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for part in filter(None, spec.split("/")):
             attribute, *values = part.split(":")
             if attribute in ("job", "replica", "task") and len(values) == 1:
-                found[attribute] = values[0]
+                fields[attribute] = values[0]
                 continue
             if attribute == "device":
                 attribute, *values = values or [""]
@@ -55,14 +55,14 @@ class DeviceSpec:
                     f"spec: '{as_text(spec)}'. Expected a name like '/CPU:0' or "
                     "'/job:localhost/replica:0/task:0/device:CPU:0'."
                 )
-            if "device_type" in found:
+            if "device_type" in fields:
                 raise ValueError(
                     "Multiple device types are not allowed while parsing the device spec: "
                     f"{as_text(spec)}."
                 )
-            found["device_type"] = attribute
-            found["device_index"] = None if values in ([], ["*"]) else values[0]
-        return cls(**found)
+            fields["device_type"] = attribute
+            fields["device_index"] = None if values in ([], ["*"]) else values[0]
+        return cls(**fields)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
         """Parses another name into a new spec."""

@@ -254,16 +254,16 @@ def as_dtype(type_value: Any) -> DType:
     if isinstance(type_value, DType):
         return type_value
     try:
-        found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
-        found = found or _NAMES_ONLY.get(type_value) or _by_numpy(np.dtype(type_value))
+        result = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
+        result = result or _NAMES_ONLY.get(type_value) or _by_numpy(np.dtype(type_value))
     except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
-        found = None  # NumPy raises these if the value is not a dtype
-    if found is None or type_value is None:
+        result = None  # NumPy raises these if the value is not a dtype
+    if result is None or type_value is None:
         raise TypeError(
             f"Cannot convert {shown(type_value)} to a dtype. Expected a retrograde dtype, a "
             f"NumPy dtype, a Python number type, or one of {', '.join(sorted(_BY_NAME))}."
         )
-    return found
+    return result
 
 
 def _by_numpy(dtype: np.dtype) -> DType | None:

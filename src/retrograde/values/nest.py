@@ -103,8 +103,8 @@ def rebuild(structure: Any, inner: list) -> Any:
     """Returns a structure of the same type with `inner` as its `children`."""
     kind = type(structure)
     if isinstance(structure, Mapping):
-        found = dict(zip(sorted(structure), inner, strict=True))
-        ordered = {key: found[key] for key in structure}
+        by_key = dict(zip(sorted(structure), inner, strict=True))
+        ordered = {key: by_key[key] for key in structure}
         default = [structure.default_factory] if isinstance(structure, defaultdict) else []
         return kind(*default, ordered)
     if hasattr(structure, "_fields"):

@@ -48,8 +48,10 @@ class Place(NamedTuple):
         first, last, start, end = self._positions()
         if first != last or start is None or end is None:
             return self.text
-        whole = linecache.getline(self.filename, first).encode()  # columns are counted in bytes
-        return whole[start:end].decode() or self.text
+        source_line = linecache.getline(
+            self.filename, first
+        ).encode()  # columns are counted in bytes
+        return source_line[start:end].decode() or self.text
 
     def _positions(self) -> tuple:
         if self.instruction < 0:
@@ -125,10 +127,10 @@ def place_of(frame: FrameType | None) -> Place | None:
 
 def locals_of(frame: FrameType, *names: str) -> list:
     """Returns local variables of a running function; `None` for unassigned ones."""
-    found = frame.f_locals
-    values = [found.get(name) for name in names]
-    if type(found) is dict:
-        found.clear()  # else the frame would keep the arrays alive
+    frame_locals = frame.f_locals
+    values = [frame_locals.get(name) for name in names]
+    if type(frame_locals) is dict:
+        frame_locals.clear()  # else the frame would keep the arrays alive
     return values
 
 

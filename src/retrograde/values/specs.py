@@ -101,10 +101,10 @@ class TensorSpec(TypeSpec):
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
         """Returns the spec of `tensor`, with its full shape."""
-        held = tensor_or_variable(tensor)
-        if held is None:
+        x = tensor_or_variable(tensor)
+        if x is None:
             raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
-        return cls(held.shape, held.dtype, name)
+        return cls(x.shape, x.dtype, name)
 
     @classmethod
     def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
@@ -137,11 +137,11 @@ class TensorSpec(TypeSpec):
         specs: Any = to_list("most_specific_common_supertype", others)
         same_class = all(map(self._is_like, specs))
         unnamed = [TensorSpec(s.shape, s.dtype) if same_class else s for s in (self, *specs)]
-        found: Any = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])
-        if found is None:
+        supertype: Any = TypeSpec.most_specific_common_supertype(unnamed[0], unnamed[1:])
+        if supertype is None:
             return None
         same_name = all(other._name == self._name for other in specs)
-        return TensorSpec(found._shape, found._dtype, self._name if same_name else None)
+        return TensorSpec(supertype._shape, supertype._dtype, self._name if same_name else None)
 
     def _compared(self) -> tuple:
         return self._shape, self._dtype

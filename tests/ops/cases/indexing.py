@@ -28,7 +28,7 @@ case(
     [between(-1, 1, 3, 2), np.array([2, 0, 2])],
     "with_a_dense_gradient",
     _gather,
-    attrs={"axis": 0, "whole": True},
+    attrs={"axis": 0, "dense_gradient": True},
 )
 case("gather", [complexes(3), np.array([1, 1])], "complex", _gather, attrs={"axis": 0})
 

@@ -11,10 +11,10 @@ from tests.ops.cases.patches import pairs
 
 def _cells(space, windows):
     """Returns the cells of the window at each position, in row-major order."""
-    found = {position: [] for position in np.ndindex(*windows.positions(space))}
+    cells = {position: [] for position in np.ndindex(*windows.positions(space))}
     for position, _, cell in pairs(space, windows):
-        found[position].append(cell)
-    return found
+        cells[position].append(cell)
+    return cells
 
 
 def _largest(x, windows):

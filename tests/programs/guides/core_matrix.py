@@ -39,12 +39,12 @@ picture = np.clip(127 + 55 * np.stack(waves, -1) + noise, 0, 255).astype(np.uint
 
 
 def compress(picture, r):
-    whole = tf.convert_to_tensor(picture) / 255
-    batched = tf.transpose(whole, [2, 0, 1])
+    image = tf.convert_to_tensor(picture) / 255
+    batched = tf.transpose(image, [2, 0, 1])
     s, u, v = tf.linalg.svd(batched)
     part, size = low_rank(s, u, v, r)
     back = tf.clip_by_value(tf.transpose(part, [1, 2, 0]), 0.0, 1.0)
-    return back, size / tf.size(picture), tf.reduce_mean(tf.abs(tf.cast(whole, back.dtype) - back))
+    return back, size / tf.size(picture), tf.reduce_mean(tf.abs(tf.cast(image, back.dtype) - back))
 
 
 for r in (1, 4, 16):

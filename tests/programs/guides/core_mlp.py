@@ -83,8 +83,8 @@ def cross_entropy(logits, y):
 
 
 def accuracy(logits, y):
-    found = tf.argmax(tf.nn.softmax(logits), axis=1)
-    return tf.reduce_mean(tf.cast(tf.equal(found, y), tf.float32))
+    predictions = tf.argmax(tf.nn.softmax(logits), axis=1)
+    return tf.reduce_mean(tf.cast(tf.equal(predictions, y), tf.float32))
 
 
 # %% Adam
@@ -127,8 +127,8 @@ for epoch in range(8):
 note(history=history[::2])
 
 # %% Evaluation by class
-found = tf.argmax(model(x_all), axis=1)
-table = tf.math.confusion_matrix(y_all, found, num_classes=5)
+predicted = tf.argmax(model(x_all), axis=1)
+table = tf.math.confusion_matrix(y_all, predicted, num_classes=5)
 note(confusion=table, class_accuracy=tf.linalg.diag_part(table) / tf.reduce_sum(table, axis=1))
 
 

@@ -250,14 +250,14 @@ note(clipped=[clipped(tf.constant(v), tf.constant(2.0)) for v in (-5.0, 1.0, 9.0
 
 @tf.function
 def first_above(values, bound):
-    found = -1
+    index = -1
     for i in tf.range(tf.shape(values)[0]):
         if values[i] < 0.0:
             continue
         if values[i] > bound:
-            found = i
+            index = i
             break
-    return found
+    return index
 
 
 note(first_above=first_above(tf.constant([-1.0, 0.5, 3.0, 4.0]), tf.constant(2.0)))

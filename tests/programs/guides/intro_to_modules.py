@@ -164,8 +164,8 @@ opened = tf.saved_model.load(str(folder / "exported"))
 for count in (1, 4, 7):
     data = tf.constant(np.sin(np.arange(3.0 * count)).reshape(count, 3), tf.float32)
     note(**{f"open_{count}": opened.predict(data), f"straight_{count}": exported.predict(data)})
-answer = opened.signatures["serving_default"](x=tf.ones([5, 3]))
-note(signature_keys=sorted(answer), signature_rows=answer["rows"])
+signature_outputs = opened.signatures["serving_default"](x=tf.ones([5, 3]))
+note(signature_keys=sorted(signature_outputs), signature_rows=signature_outputs["rows"])
 opened.inside.two.b.assign([1.0, 1.0])
 note(after_assignment=opened.predict(tf.ones([2, 3]))["scores"])
 

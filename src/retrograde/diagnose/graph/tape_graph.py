@@ -208,8 +208,8 @@ class _Builder:
         names = [call.name for call in group]
         rows = []
         if place is not None:
-            same = len({str(self._places.get(c.outputs[0])) for c in group}) == 1
-            rows.append(place.layer or (place.text if same else f"{place.function}()"))
+            same_line = len({str(self._places.get(c.outputs[0])) for c in group}) == 1
+            rows.append(place.layer or (place.text if same_line else f"{place.function}()"))
             rows.append(format_location(place))
         rows.append(", ".join(_counted(names)))
         rows += [f"{self._name(key)}  {' '.join(self._spec_rows(key))}" for key in variables]
@@ -239,13 +239,13 @@ _KEYS: dict[str, Callable] = {
 
 def _known(calls: list[RecordedCall], *holders: list) -> dict[int, Any]:
     """Returns arrays, or their shapes and dtypes, by id."""
-    found: dict[int, Any] = {}
+    arrays: dict[int, Any] = {}
     for call in calls:
         for key, value in (*call.specs.items(), *call.saved.items()):
-            found[key] = value._array
+            arrays[key] = value._array
     for holder in (x for part in holders for x in part):
-        found[holder._id] = holder._array
-    return found
+        arrays[holder._id] = holder._array
+    return arrays
 
 
 def _nbytes(array: Any) -> int:

@@ -157,9 +157,9 @@ class DisconnectedQuery(Query):
             other = history.variables.get(key)
             if key not in used or other is None or key == variable._id:
                 continue
-            same = other._spec.shape == variable._spec.shape and other.dtype is variable.dtype
+            same_spec = other._spec.shape == variable._spec.shape and other.dtype is variable.dtype
             code = "" if moment.place is None else moment.place.text
-            if same and _CREATES_VARIABLES.search(code):
+            if same_spec and _CREATES_VARIABLES.search(code):
                 return Obstacle(
                     causes.RECREATED,
                     f"the block did not use `{source.name}` but another variable of the same "

@@ -72,16 +72,16 @@ class Finding:
             yield from _wrapped(f"Also: {other.cause}{where}: {_sentence(other.message)}")
 
     def _html(self) -> str:
-        answer = "connected" if self.connected else f"None: {self.cause}"
+        status = "connected" if self.connected else f"None: {self.cause}"
         if not self.certain:
-            answer = f"None, most likely: {self.cause}"
+            status = f"None, most likely: {self.cause}"
         where = ""
         if self.line is not None:
             code = f" <code>{html.escape(self.line.text)}</code>" if self.line.text else ""
             where = f"<br>{html.escape(str(self.line))}{code}"
         cells = [
             f"<code>{html.escape(self.source)}</code>",
-            html.escape(answer),
+            html.escape(status),
             _to_html(_sentence(self.message)) + where,
             _to_html(_sentence(self.fix)) if self.fix else "",
         ]

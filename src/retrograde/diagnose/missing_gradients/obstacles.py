@@ -116,25 +116,25 @@ class ExplainQuery(DisconnectedQuery):
     # Obstacles along a path
 
     def _along(self, path: list[Edge], source: Source) -> list[Obstacle]:
-        found = []
+        obstacles = []
         first = path[0]
         since = self.history.watched_since(source.tensor._id)
         if first.call is not None and first.passes_gradient and first.end < since:
-            found.append(self._not_watched(source, first.call.place))
+            obstacles.append(self._not_watched(source, first.call.place))
         for edge in path:
             if edge.call is not None and not edge.passes_gradient:
                 cause = causes.of_blocking_call(edge.call, edge.position)
-                found.append(Obstacle(*cause, edge.call.place or self.target_line()))
+                obstacles.append(Obstacle(*cause, edge.call.place or self.target_line()))
             elif edge.escape is not None:
                 is_branch = edge.escape.how == "bool"
-                if is_branch and found and found[-1].cause == causes.NON_DIFFERENTIABLE:
-                    found.pop()  # the comparison in an `if`: the branch is the actual cause
+                if is_branch and obstacles and obstacles[-1].cause == causes.NON_DIFFERENTIABLE:
+                    obstacles.pop()  # the comparison in an `if`: the branch is the actual cause
                 place = edge.escape.place
                 cause = causes.of_escape(edge.escape, "" if place is None else place.marked)
-                found.append(Obstacle(*cause, place, edge.escape.variable is not None))
+                obstacles.append(Obstacle(*cause, place, edge.escape.variable is not None))
         if first.escape is not None and first.escape.when < since:
-            found.append(self._not_watched(source, None))
-        return found
+            obstacles.append(self._not_watched(source, None))
+        return obstacles
 
     def _not_watched(self, source: Source, place: Place | None) -> Obstacle:
         tensor, name, tape = source.tensor, source.name, self.tape_name
@@ -186,9 +186,9 @@ class ExplainQuery(DisconnectedQuery):
         tensor = source.tensor
         if self.tape._entries is not None and any(_is_custom(edge) for edge in path):
             self._run_backward(tensor)
-            found = self._along(self.history.path(tensor._id, self.ids), source)
-            if found:
-                return found
+            obstacles = self._along(self.history.path(tensor._id, self.ids), source)
+            if obstacles:
+                return obstacles
         missing = self.history.notes.missing
         if missing is None or tensor not in alive(missing.sources):
             return []

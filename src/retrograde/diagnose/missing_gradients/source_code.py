@@ -97,10 +97,10 @@ class Program:
         if function is not None:
             scopes.append(function)
         for scope in scopes:  # bindings of the function hide those of the module
-            found: dict[str, list[Binding]] = {}
+            by_name: dict[str, list[Binding]] = {}
             for binding in _bindings_in(scope, filename):
-                found.setdefault(binding.name, []).append(binding)
-            self._bindings.update(found)
+                by_name.setdefault(binding.name, []).append(binding)
+            self._bindings.update(by_name)
         self._blocks = [node for node in ast.walk(scopes[-1]) if isinstance(node, ast.With)]
 
     @property
@@ -221,14 +221,14 @@ def _function_at(module: ast.Module, frame: FrameType) -> ast.AST | None:
 
 def _bindings_in(scope: ast.AST, filename: str) -> list[Binding]:
     """Returns the bindings of a function or module, without those of nested functions."""
-    found = []
+    bindings = []
     pending = list(ast.iter_child_nodes(scope))
     while pending:
         node = pending.pop(0)
-        found += _bindings_by(node, filename)
+        bindings += _bindings_by(node, filename)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             pending[:0] = list(ast.iter_child_nodes(node))
-    return found
+    return bindings
 
 
 def _bindings_by(node: ast.AST, filename: str) -> list[Binding]:

@@ -62,18 +62,18 @@ def autopsy(tape: Any) -> Autopsy:
     last_gradient = tape._last_gradient or _without_gradient(tape)
     with np.errstate(all="ignore"):
         origin = Search(last_gradient).run()
-        found = build_report(origin, tape._places or {}, tape._variables)
-    if not found or found.place or found.note:
-        return found
-    likely = _likely_line(tape, found)
-    return replace(found, likely_line=likely, note="" if likely else _NO_LINES)
+        report = build_report(origin, tape._places or {}, tape._variables)
+    if not report or report.place or report.note:
+        return report
+    likely = _likely_line(tape, report)
+    return replace(report, likely_line=likely, note="" if likely else _NO_LINES)
 
 
-def _likely_line(tape: Any, found: Autopsy) -> str:
+def _likely_line(tape: Any, report: Autopsy) -> str:
     """Returns the line that most likely contains the call."""
-    if tape._used_at is None or found.primitive is None:
+    if tape._used_at is None or report.primitive is None:
         return ""
-    likely = likely_line(*tape._used_at, found.primitive)
+    likely = likely_line(*tape._used_at, report.primitive)
     return (
         f"most likely {relative_path(tape._used_at[0])}:{likely[0]}: {likely[1]}" if likely else ""
     )
@@ -180,14 +180,14 @@ class Autopsy(Report):
         return lines
 
 
-def _format_element(found: Autopsy, element: Element) -> str:
+def _format_element(report: Autopsy, element: Element) -> str:
     index = f"[{', '.join(map(str, element.index))}] " if element.index else ""
     value = format_number(element.value)
     if element.inputs is None:
         return f"{index}{value}"
     inputs = ", ".join("?" if x is None else format_number(x) for x in element.inputs)
-    call = f"{found.primitive}({inputs})"
-    if found.direction == BACKWARD:
+    call = f"{report.primitive}({inputs})"
+    if report.direction == BACKWARD:
         g = "" if element.g is None else f" for upstream gradient {format_number(element.g)}"
         return f"{index}gradient of {call}{g}: {value}"
     return f"{index}{call} = {value}"

@@ -160,18 +160,18 @@ class Monitor(Recorder):
 
     def _report(self, origin: NonfiniteOrigin, places: dict, head: str) -> None:
         # The path from the origin is not known yet.
-        found = build_report(origin, places, self._variables)
-        found = replace(found, path=(), note=found.note or _note())
+        report = build_report(origin, places, self._variables)
+        report = replace(report, path=(), note=report.note or _note())
         if self._mode == "raise":
-            raise invalid(f"{head}\n{found}")
-        key = (found.direction, found.primitive, found.place)
+            raise invalid(f"{head}\n{report}")
+        key = (report.direction, report.primitive, report.place)
         if key in self._reported:
             return
         self._reported.add(key)
         if self._mode == "explain":
-            print(found)
+            print(report)
         else:
-            _warn(found)
+            _warn(report)
 
 
 def _replay_frame() -> FrameType | None:
@@ -201,12 +201,12 @@ def _origin_in_rule(array: np.ndarray, place: source_location.Place) -> Nonfinit
     return NonfiniteOrigin(Step(BACKWARD, array, call), [to_numpy(x) for x in inputs], y)
 
 
-def _warn(found: Autopsy) -> None:
-    if found.place is None:
-        warnings.warn(str(found), RuntimeWarning, stacklevel=2)
+def _warn(report: Autopsy) -> None:
+    if report.place is None:
+        warnings.warn(str(report), RuntimeWarning, stacklevel=2)
     else:
-        place = found.place
-        warnings.warn_explicit(str(found), RuntimeWarning, place.filename, place.line)
+        place = report.place
+        warnings.warn_explicit(str(report), RuntimeWarning, place.filename, place.line)
 
 
 def active_monitor() -> Monitor | None:

@@ -75,12 +75,12 @@ class Search:
         if origin is None or origin.step.call is None:
             return origin
         gs = self._finite_cotangents.get(origin.step.call.number, ())
-        found = _search_inside(origin, gs)
-        while found.step.call is None and found.step.key in self.values.producer:
+        inner = _search_inside(origin, gs)
+        while inner.step.call is None and inner.step.key in self.values.producer:
             # The value was an argument of a function, and calls of the tape produced it.
-            self.values.set(found.step.key, found.step.array)
-            found = _search_inside(_search_forward(self.values, found.step.key, found.path), ())
-        return found
+            self.values.set(inner.step.key, inner.step.array)
+            inner = _search_inside(_search_forward(self.values, inner.step.key, inner.path), ())
+        return inner
 
     def _find(self) -> NonfiniteOrigin | None:
         if not self._last.targets:
@@ -239,20 +239,20 @@ def _search_inside(origin: NonfiniteOrigin, gs: tuple) -> NonfiniteOrigin:
         key = inside.program.results[outer.outputs.index(step.key)]
     if is_finite(values.of(key)):
         return origin  # XLA may have computed it differently
-    found = _search_forward(values, key, [step, *origin.path])
-    if found.step.call is None:
+    inner = _search_forward(values, key, [step, *origin.path])
+    if inner.step.call is None:
         outer_ids = dict(zip(inside.program.arguments, outer.inputs, strict=True))
-        found.step.key = outer_ids.get(found.step.key, -1)
-        return found
-    place = inside.origins.get(found.step.call.outputs[0])
+        inner.step.key = outer_ids.get(inner.step.key, -1)
+        return inner
+    place = inside.origins.get(inner.step.call.outputs[0])
     of = place and place.of
     if of in values.producer:
         derived = values.producer[of]
-        found.step = Step(BACKWARD, found.step.array, derived)
-        found.inputs, found.y = values.inputs(derived), values.of(of)
-        found.sums = _summed_in(values, derived)
-    found.function = outer
-    return found
+        inner.step = Step(BACKWARD, inner.step.array, derived)
+        inner.inputs, inner.y = values.inputs(derived), values.of(of)
+        inner.sums = _summed_in(values, derived)
+    inner.function = outer
+    return inner
 
 
 def first_nan(origin: NonfiniteOrigin) -> Step | None:

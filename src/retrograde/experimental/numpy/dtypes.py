@@ -65,9 +65,9 @@ def _sources(values: Any, depth: int = 0) -> Iterator[Any]:
     if depth > MAX_AXES:
         raise nesting_error()
     for value in values:
-        held = tensor_or_variable(value)
-        if held is not None:
-            yield held._spec.dtype
+        x = tensor_or_variable(value)
+        if x is not None:
+            yield x._spec.dtype
         elif isinstance(value, DType):
             yield _numpy_type(value)
         elif isinstance(value, (list, tuple)):

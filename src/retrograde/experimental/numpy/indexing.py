@@ -36,8 +36,8 @@ def get_item(x: Tensor, key: Any) -> Tensor:
 
 
 def _is_mask(key: Any) -> bool:
-    held = tensor_or_variable(key)
-    array = key if isinstance(key, np.ndarray) else None if held is None else held._array
+    tensor = tensor_or_variable(key)
+    array = key if isinstance(key, np.ndarray) else None if tensor is None else tensor._array
     return isinstance(key, bool) or (array is not None and array.dtype == bool)
 
 

@@ -272,7 +272,7 @@ def pad(x, pad_width, mode="constant", constant_values=None):
     for axis, (before, after) in enumerate(pairs):
         if before or after:
             indices = np.pad(np.arange(x._spec.shape[axis]), (before, after), mode=mode)
-            y = gather(y, Tensor(indices), axis=axis, whole=True)
+            y = gather(y, Tensor(indices), axis=axis, dense_gradient=True)
     return y
 
 

@@ -207,9 +207,9 @@ def histogram(x, bins=10, range=None):
     if range is None:
         low, high = (min(x), max(x)) if x._spec.size else (tensor(0.0), tensor(1.0))
         low, high = to_dtype(low, dtype), to_dtype(high, dtype)
-        same = ar.equal(low, high)
+        is_exact = ar.equal(low, high)
         half = Tensor(dtype.type(0.5))
-        low, high = ar.select(same, low - half, low), ar.select(same, high + half, high)
+        low, high = ar.select(is_exact, low - half, low), ar.select(is_exact, high + half, high)
     else:
         low, high = (Tensor(dtype.type(end)) for end in range)
     steps = Tensor(np.linspace(0, 1, bins + 1).astype(dtype))
