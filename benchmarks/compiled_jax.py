@@ -27,7 +27,7 @@ def _step(jax, _mode, f, *arguments):
     return step
 
 
-def _training(jax, _mode, loss_of, weights, *data):
+def _make_training_step(jax, _mode, loss_of, weights, *data):
     def update(weights, *data):
         loss, gradients = jax.value_and_grad(loss_of)(weights, *data)
         pairs = zip(weights, gradients, strict=True)
@@ -63,7 +63,7 @@ def _classifier(jax, mode, batch, sizes):
         scores = jax.nn.log_softmax(h @ last_w + last_b)
         return -jnp.mean(jnp.take_along_axis(scores, labels[:, None], axis=1))
 
-    return _training(jax, mode, loss_of, data.weights + data.biases, data.x, data.labels)
+    return _make_training_step(jax, mode, loss_of, data.weights + data.biases, data.x, data.labels)
 
 
 @workload
@@ -98,10 +98,10 @@ def rnn_step(jax, mode):
             h = jnp.tanh(x[t] @ w + h @ u + b)
         return jnp.mean(h * h)
 
-    return _training(jax, mode, loss_of, weights, x)
+    return _make_training_step(jax, mode, loss_of, weights, x)
 
 
-def _normalized(jax, x, scale, shift):
+def _layer_norm(jax, x, scale, shift):
     centered = x - jax.numpy.mean(x, axis=-1, keepdims=True)
     variance = jax.numpy.mean(centered * centered, axis=-1, keepdims=True)
     return centered * jax.lax.rsqrt(variance + 1e-5) * scale + shift
@@ -123,12 +123,12 @@ def _attention(jax, x, wq, wk, wv, wo):
 def transformer_step(jax, mode):
     def loss_of(weights, x, target):
         *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = weights
-        h = x + _attention(jax, _normalized(jax, x, scale1, shift1), *attention)
-        inner = _normalized(jax, h, scale2, shift2) @ w1 + b1
+        h = x + _attention(jax, _layer_norm(jax, x, scale1, shift1), *attention)
+        inner = _layer_norm(jax, h, scale2, shift2) @ w1 + b1
         error = h + jax.nn.gelu(inner, approximate=False) @ w2 + b2 - target
         return jax.numpy.mean(error * error)
 
-    return _training(jax, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
+    return _make_training_step(jax, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
 
 
 @workload
@@ -150,4 +150,4 @@ def conv_step(jax, mode):
         return jax.numpy.mean(y * y)
 
     images = inputs.images(inputs.CONV_SMALL[0])
-    return _training(jax, mode, loss_of, inputs.convolution_weights(), images)
+    return _make_training_step(jax, mode, loss_of, inputs.convolution_weights(), images)

@@ -100,7 +100,7 @@ def rnn_step(tf, mode):
     return _step(tf, mode, train, tf.constant(x))
 
 
-def _normalized(tf, x, scale, shift):
+def _layer_norm(tf, x, scale, shift):
     centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)
     variance = tf.reduce_mean(centered * centered, axis=-1, keepdims=True)
     return centered * tf.math.rsqrt(variance + 1e-5) * scale + shift
@@ -127,8 +127,8 @@ def transformer_step(tf, mode):
 
     def train(x, target):
         with tf.GradientTape() as tape:
-            h = x + _attention(tf, _normalized(tf, x, scale1, shift1), *attention)
-            inner = tf.nn.gelu(_normalized(tf, h, scale2, shift2) @ w1 + b1)
+            h = x + _attention(tf, _layer_norm(tf, x, scale1, shift1), *attention)
+            inner = tf.nn.gelu(_layer_norm(tf, h, scale2, shift2) @ w1 + b1)
             error = h + inner @ w2 + b2 - target
             loss = tf.reduce_mean(error * error)
         _descend(variables, tape.gradient(loss, variables))

@@ -25,7 +25,7 @@ def _step(torch, _mode, f, *arguments):
     return step
 
 
-def _training(torch, _mode, loss_of, weights, *data):
+def _make_training_step(torch, _mode, loss_of, weights, *data):
     data = [torch.tensor(a) for a in data]
     weights = [torch.tensor(w, requires_grad=True) for w in weights]
 
@@ -62,7 +62,7 @@ def _classifier(torch, mode, batch, sizes):
         return torch.nn.functional.cross_entropy(h @ last_w + last_b, labels)
 
     labels = data.labels.astype(np.int64)
-    return _training(torch, mode, loss_of, data.weights + data.biases, data.x, labels)
+    return _make_training_step(torch, mode, loss_of, data.weights + data.biases, data.x, labels)
 
 
 @workload
@@ -98,10 +98,10 @@ def rnn_step(torch, mode):
             h = torch.tanh(x[t] @ w + h @ u + b)
         return torch.mean(h * h)
 
-    return _training(torch, mode, loss_of, weights, x)
+    return _make_training_step(torch, mode, loss_of, weights, x)
 
 
-def _normalized(torch, x, scale, shift):
+def _layer_norm(torch, x, scale, shift):
     return torch.nn.functional.layer_norm(x, x.shape[-1:], scale, shift, eps=1e-5)
 
 
@@ -120,12 +120,12 @@ def _attention(torch, x, wq, wk, wv, wo):
 def transformer_step(torch, mode):
     def loss_of(weights, x, target):
         *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = weights
-        h = x + _attention(torch, _normalized(torch, x, scale1, shift1), *attention)
-        inner = _normalized(torch, h, scale2, shift2) @ w1 + b1
+        h = x + _attention(torch, _layer_norm(torch, x, scale1, shift1), *attention)
+        inner = _layer_norm(torch, h, scale2, shift2) @ w1 + b1
         error = h + torch.nn.functional.gelu(inner) @ w2 + b2 - target
         return torch.mean(error * error)
 
-    return _training(torch, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
+    return _make_training_step(torch, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
 
 
 @workload
@@ -148,4 +148,4 @@ def conv_step(torch, mode):
     filters, bias = inputs.convolution_weights()
     filters = np.ascontiguousarray(np.transpose(filters, (3, 2, 0, 1)))
     images = np.ascontiguousarray(np.moveaxis(inputs.images(inputs.CONV_SMALL[0]), -1, 1))
-    return _training(torch, mode, loss_of, [filters, bias], images)
+    return _make_training_step(torch, mode, loss_of, [filters, bias], images)

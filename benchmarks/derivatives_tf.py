@@ -121,12 +121,12 @@ def fourth_derivative(tf):
     data = inputs.classification(*inputs.FIVE_LAYERS_1D)
     x, layers = tf.constant(data.x), _layers(tf, data)
 
-    def nested(order):
+    def nested_derivative(order):
         if not order:
             return _network(tf, layers, x)
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = nested(order - 1)
+            y = nested_derivative(order - 1)
         return tape.gradient(y, x)
 
     def by_method():
@@ -135,7 +135,7 @@ def fourth_derivative(tf):
             y = _network(tf, layers, x)
         return [tape.derivatives(y, {"xxxx": x})["xxxx"]]
 
-    return by_method if _has(tf, "derivatives") else lambda: [nested(4)]
+    return by_method if _has(tf, "derivatives") else lambda: [nested_derivative(4)]
 
 
 @workload

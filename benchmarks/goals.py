@@ -22,7 +22,7 @@ class Goal:
         sign = "<=" if self.at_most else ">="
         return f"{self.numerator} / {self.denominator} {sign} {self.bound:g}"
 
-    def measured(self, result):
+    def measurement(self, result):
         """Returns the ratio in `result`, or None if a value is missing."""
         return result.ratio(self.numerator, self.denominator)
 
@@ -41,7 +41,7 @@ class Limit:
     def __str__(self):
         return f"{self.peer} in us <= {self.microseconds:g}"
 
-    def measured(self, result):
+    def measurement(self, result):
         """Returns the microseconds in `result`, or None if the value is missing."""
         return result.ratio(self.peer, self.peer) and result.values[self.peer] * 1e6
 

@@ -39,7 +39,7 @@ def _measure_group(result, python, packages, runs, log):
     log(f"import: {' and '.join(packages)}, runs: {runs}")
     programs = {BARE: BARE} | {package: f"import {package}" for package in packages}
     try:
-        times = interleaved(python, programs, runs)
+        times = time_interleaved(python, programs, runs)
     except subprocess.SubprocessError as e:
         result.failures[packages[-1]] = str(e)
         return
@@ -48,7 +48,7 @@ def _measure_group(result, python, packages, runs, log):
         result.values[package] = statistics.median(seconds) - bare
 
 
-def interleaved(python, programs, runs):
+def time_interleaved(python, programs, runs):
     """Returns the seconds of each run, without the first round, which fills the caches."""
     times = {name: [] for name in programs}
     for _ in range(runs + 1):

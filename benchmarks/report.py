@@ -132,7 +132,7 @@ def _close(a, b, tolerance):
     return abs(a - b) <= tolerance  # false for NaN
 
 
-def differing(checksums):
+def find_mismatches(checksums):
     """Returns the reference peer, and the peers whose checksum differs from it.
 
     The reference is the first peer other than retrograde. Without one, nothing is compared.
@@ -149,7 +149,7 @@ def disagreements(results):
     """Returns a line for each workload in which the results of the peers differ."""
     lines = []
     for result in results:
-        reference, names = differing(result.checksums)
+        reference, names = find_mismatches(result.checksums)
         if names:
             lines.append(f"{result.workload}: {', '.join(names)} differs from {reference}.")
     return lines

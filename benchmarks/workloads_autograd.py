@@ -51,7 +51,7 @@ def chain(autograd):
     return _gradient_step(autograd, f, inputs.chain_vector())
 
 
-def _training(autograd, batch, sizes):
+def _make_training_step(autograd, batch, sizes):
     np = autograd.numpy
     data = inputs.classification(batch, sizes)
     # One-hot targets, as in autograd's own examples.
@@ -82,12 +82,12 @@ def _training(autograd, batch, sizes):
 
 @workload
 def small_mlp(autograd):
-    return _training(autograd, *inputs.SMALL_MLP)
+    return _make_training_step(autograd, *inputs.SMALL_MLP)
 
 
 @workload
 def mnist_mlp(autograd):
-    return _training(autograd, *inputs.MNIST_MLP)
+    return _make_training_step(autograd, *inputs.MNIST_MLP)
 
 
 @workload

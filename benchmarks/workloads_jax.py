@@ -51,7 +51,7 @@ def chain(jax):
     return _gradient_step(jax, f, jnp.asarray(inputs.chain_vector()))
 
 
-def _training(jax, batch, sizes):
+def _make_training_step(jax, batch, sizes):
     jnp = jax.numpy
     data = inputs.classification(batch, sizes)
     x, labels = jnp.asarray(data.x), jnp.asarray(data.labels)[:, None]
@@ -80,12 +80,12 @@ def _training(jax, batch, sizes):
 
 @workload
 def small_mlp(jax):
-    return _training(jax, *inputs.SMALL_MLP)
+    return _make_training_step(jax, *inputs.SMALL_MLP)
 
 
 @workload
 def mnist_mlp(jax):
-    return _training(jax, *inputs.MNIST_MLP)
+    return _make_training_step(jax, *inputs.MNIST_MLP)
 
 
 @workload

@@ -47,7 +47,7 @@ def chain(tf):
     return step
 
 
-def _training(tf, batch, sizes):
+def _make_training_step(tf, batch, sizes):
     data = inputs.classification(batch, sizes)
     x, labels = tf.constant(data.x), tf.constant(data.labels)
     weights = [tf.Variable(value) for value in data.weights]
@@ -73,12 +73,12 @@ def _training(tf, batch, sizes):
 
 @workload
 def small_mlp(tf):
-    return _training(tf, *inputs.SMALL_MLP)
+    return _make_training_step(tf, *inputs.SMALL_MLP)
 
 
 @workload
 def mnist_mlp(tf):
-    return _training(tf, *inputs.MNIST_MLP)
+    return _make_training_step(tf, *inputs.MNIST_MLP)
 
 
 @workload

@@ -51,7 +51,7 @@ def chain(torch):
     return step
 
 
-def _training(torch, batch, sizes):
+def _make_training_step(torch, batch, sizes):
     data = inputs.classification(batch, sizes)
     x, labels = torch.tensor(data.x), torch.tensor(data.labels, dtype=torch.int64)
     weights = [_leaf(torch, value) for value in data.weights]
@@ -76,12 +76,12 @@ def _training(torch, batch, sizes):
 
 @workload
 def small_mlp(torch):
-    return _training(torch, *inputs.SMALL_MLP)
+    return _make_training_step(torch, *inputs.SMALL_MLP)
 
 
 @workload
 def mnist_mlp(torch):
-    return _training(torch, *inputs.MNIST_MLP)
+    return _make_training_step(torch, *inputs.MNIST_MLP)
 
 
 @workload

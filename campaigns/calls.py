@@ -150,13 +150,14 @@ def targets() -> list[list[Target]]:
 
 
 def _is_excluded(name: str) -> bool:
-    if _find(name) in _not_called() or name.endswith(".value_type"):  # a class in `NOT_CALLED`
+    # The attribute `value_type` is a class in `NOT_CALLED`.
+    if _find(name) in _excluded_objects() or name.endswith(".value_type"):
         return True
     return any(name == other or name.startswith(other + ".") for other in EXCLUDED)
 
 
 @functools.cache
-def _not_called() -> list[type]:
+def _excluded_objects() -> list[type]:
     return [_find(name) for name in NOT_CALLED]
 
 
@@ -235,7 +236,7 @@ _OPERATORS = (
 
 
 def _methods(expression: str) -> list[str]:
-    value = _evaluated(expression)
+    value = _evaluate(expression)
     operators = [name for name in _OPERATORS if callable(getattr(value, name, None))]
     return operators + [
         name
@@ -247,7 +248,7 @@ def _methods(expression: str) -> list[str]:
 def _from_signature(name: str, function: str) -> list[Target]:
     """Returns calls with the required arguments, and with one more keyword argument."""
     try:
-        value = _evaluated(function)
+        value = _evaluate(function)
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
         return [Target(name, function, f"f({a})") for a in ("", "1", "1, 1")]
@@ -266,7 +267,7 @@ def _from_signature(name: str, function: str) -> list[Target]:
     return [Target(name, function, f"f({', '.join(call)})") for call in calls]
 
 
-def _evaluated(expression: str) -> Any:
+def _evaluate(expression: str) -> Any:
     with warnings.catch_warnings(), _in_folder():
         warnings.simplefilter("ignore")
         return eval(expression, names())
@@ -296,7 +297,7 @@ def _arguments(node: ast.AST) -> list[tuple[Any, Any]]:
     ]
 
 
-def _mutated(expression: str, rng: random.Random, count: int) -> str:
+def _mutate(expression: str, rng: random.Random, count: int) -> str:
     """Returns the expression with `count` of its arguments replaced."""
     tree = ast.parse(expression, mode="eval")
     for _ in range(count):
@@ -320,7 +321,7 @@ def trial(seed: int) -> str | None:
     rng = random.Random(seed)
     target = rng.choice(rng.choice(targets()))
     count = rng.choice((1, 1, 1, 2, 2, 3)) if "f(1" not in target.expression else 4
-    expression = _mutated(target.expression, rng, count)
+    expression = _mutate(target.expression, rng, count)
     mode = rng.choice(("", "", "", "", "tape", "function"))
     problem = _problem(target, expression, mode)
     if problem is None:
@@ -383,7 +384,7 @@ def _problem(target: Target, expression: str, mode: str) -> str | None:
         env["f"] = checked
         code = compile(expression, f"<call {target.function}: {expression[:200]}>", "eval")
         start = time.monotonic()
-        error = _raised(lambda: _run(code, env, mode), _is_limited(target))
+        error = _catch_exception(lambda: _run(code, env, mode), _is_limited(target))
         seconds = time.monotonic() - start
     return (
         _bad_time(seconds, error)
@@ -451,7 +452,7 @@ def _is_limited(target: Target) -> bool:
     return "tf.function(" not in target.function and "jit_compile" not in target.expression
 
 
-def _raised(run: Callable, limited: bool) -> BaseException | None:
+def _catch_exception(run: Callable, limited: bool) -> BaseException | None:
     """Returns the exception of `run`, with a timeout and, if `limited`, a memory limit."""
     previous = signal.signal(signal.SIGALRM, _stop)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)

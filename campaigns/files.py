@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import retrograde as tf
-from campaigns._files.damage import damaged
+from campaigns._files.damage import corrupt
 from campaigns._files.formats import FORMATS, Files, Format
 
 SHORT = 200
@@ -47,7 +47,7 @@ def trial(seed: int) -> str | None:
         part = rng.choice(list(files))
         data, how = files[part], "undamaged"
         if "bomb" not in name or rng.random() < 0.3:
-            data, how = damaged(rng, part, data, canary)
+            data, how = corrupt(rng, part, data, canary)
         _write(here, files | {part: data})
         if rng.random() < 0.02:
             (here / part).unlink()

@@ -27,10 +27,10 @@ def trial(seed: int) -> str | None:
     steps = STEPS // divisor
     for _ in range(steps // 10):
         step()
-    before = _resident()
+    before = _resident_bytes()
     for _ in range(steps):
         step()
-    growth = _resident() - before
+    growth = _resident_bytes() - before
     if growth <= _TOLERANCE:
         return None
     return (
@@ -38,7 +38,7 @@ def trial(seed: int) -> str | None:
     )
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     """Returns the resident set size in bytes, or its peak on other systems than Linux."""
     gc.collect()
     if sys.platform != "linux":
@@ -66,7 +66,7 @@ def _function(rng: np.random.Generator, compiled: bool = False) -> tuple[Callabl
     return tf.function(_eager(rng)[0], jit_compile=compiled), 1
 
 
-def _compiled(rng: np.random.Generator) -> tuple[Callable, int]:
+def _compiled_function(rng: np.random.Generator) -> tuple[Callable, int]:
     return _function(rng, compiled=True)
 
 
@@ -125,7 +125,7 @@ def _dataset(_rng: np.random.Generator) -> tuple[Callable, int]:
     return lambda: [None for _ in dataset], 40
 
 
-def _raising(_rng: np.random.Generator) -> tuple[Callable, int]:
+def _failing_function(_rng: np.random.Generator) -> tuple[Callable, int]:
     def checked(x: tf.Tensor) -> tf.Tensor:
         return tf.debugging.check_numerics(tf.math.log(x), "log")
 
@@ -152,7 +152,7 @@ def _variables(_rng: np.random.Generator) -> tuple[Callable, int]:
     return step, 2
 
 
-def _explained(_rng: np.random.Generator) -> tuple[Callable, int]:
+def _explain(_rng: np.random.Generator) -> tuple[Callable, int]:
     def step() -> None:
         x = tf.Variable(1.0)
         with tf.GradientTape() as tape:
@@ -172,15 +172,15 @@ def _keras(_rng: np.random.Generator) -> tuple[Callable, int]:
 LOOPS: dict[str, Callable[[np.random.Generator], tuple[Callable, int]]] = {
     "eager training": _eager,
     "replayed training": _function,
-    "compiled training": _compiled,
+    "compiled training": _compiled_function,
     "a function under a tape": _function_under_a_tape,
     "new signatures": _new_signatures,
     "second order": _second_order,
     "forward mode": _forward,
     "large arrays": _large,
     "datasets": _dataset,
-    "calls that raise": _raising,
+    "calls that raise": _failing_function,
     "new variables": _variables,
-    "explanations": _explained,
+    "explanations": _explain,
     "Keras training": _keras,
 }

@@ -27,7 +27,7 @@ import numpy as np
 
 import retrograde as tf
 from campaigns._programs import runner
-from campaigns._programs.comparison import adapted, difference, tolerance_of
+from campaigns._programs.comparison import adapt_zeros, difference, tolerance_of
 from campaigns._programs.generator import generate, is_for_tensorflow
 from campaigns._programs.runner import Outcome
 from campaigns._programs.shrinker import shrink
@@ -92,7 +92,7 @@ def _difference(source: str, mode: str, expected: Outcome | None = None) -> str 
     if mode == "tensorflow":
         if _is_missing_in_tensorflow(actual.error):
             return None
-        actual = adapted(actual, expected)
+        actual = adapt_zeros(actual, expected)
     problem = difference(expected, actual)
     if problem is None or mode == "fused":
         return problem
@@ -115,17 +115,17 @@ def _nearby() -> Callable[[np.ndarray], np.ndarray]:
     """Returns a function that perturbs the last digits of data."""
     generator = np.random.default_rng(0)
 
-    def changed(x: np.ndarray) -> np.ndarray:
+    def perturb(x: np.ndarray) -> np.ndarray:
         factor = 1 + 4 * ml_dtypes.finfo(x.dtype).eps * generator.uniform(-1.0, 1.0, x.shape)
         return (x * factor).astype(x.dtype)
 
-    return changed
+    return perturb
 
 
 def _run(source: str, mode: str, change: Callable | None = None) -> Outcome:
     if mode == "tensorflow":
         return _tensorflow().run(source)
-    functions = {"replay": tf.function, "fused replay": tf.function, "xla": _compiled}
+    functions = {"replay": tf.function, "fused replay": tf.function, "xla": _compile}
     settings = dict(_FUSED) if mode.startswith("fused") else {}
     if mode == "xla":
         settings |= _REROLLED
@@ -134,14 +134,14 @@ def _run(source: str, mode: str, change: Callable | None = None) -> Outcome:
     with warnings.catch_warnings(), _set(settings):
         warnings.simplefilter("error")
         copies_immediately = mode.startswith("eager")
-        return runner.run(source, tf, functions.get(mode, _unchanged), copies_immediately, change)
+        return runner.run(source, tf, functions.get(mode, _run_eagerly), copies_immediately, change)
 
 
-def _unchanged(f: Callable) -> Callable:
+def _run_eagerly(f: Callable) -> Callable:
     return f
 
 
-def _compiled(f: Callable) -> Callable:
+def _compile(f: Callable) -> Callable:
     return tf.function(f, jit_compile=True)
 
 

@@ -94,7 +94,7 @@ def _updates(rng: np.random.Generator) -> str | None:
         with tf.GradientTape():
             replayed()
 
-    def drawing() -> None:
+    def draw_and_add() -> None:
         tf.random.uniform([])
         add_all()
 
@@ -104,7 +104,7 @@ def _updates(rng: np.random.Generator) -> str | None:
         "assigned": assigned,
         "with an argument": lambda: other(one),
         "under a tape": under_a_tape,
-        "drawing": tf.function(drawing),
+        "drawing": tf.function(draw_and_add),
     }
     if rng.random() < 0.3:
         modes["compiled"] = compiled

@@ -254,13 +254,13 @@ def read_snapshot(path: str, size: int) -> int:
 
 
 def _model(value: int, size: int) -> Any:
-    model = _built(size)
+    model = _build_model(size)
     model.set_weights([np.full_like(weight, value) for weight in model.get_weights()])
     return model
 
 
 @functools.cache
-def _built(size: int) -> Any:
+def _build_model(size: int) -> Any:
     from retrograde import keras
 
     width = max(1, size // 100)
@@ -601,9 +601,9 @@ class _Trial:
         continues = self.rng.random() < 0.5
         self.details = f"KeyboardInterrupt at {kind} {position}, continues: {continues}."
 
-        def interrupted() -> int:
+        def write_until_interrupted() -> int:
             try:
-                with _tracing(kind, position):
+                with _interrupt_at(kind, position):
                     self.kind.write(self.path, 2, self.size)
             except BaseException as error:
                 # Keras's handlers may raise another exception instead of the interrupt.
@@ -613,7 +613,7 @@ class _Trial:
                 self.kind.write(self.path, 3 if self.kind.is_replaced else 2, self.size)
             return 0
 
-        self._wait(*self._fork(interrupted), 0)
+        self._wait(*self._fork(write_until_interrupted), 0)
         if continues:
             self._read(2, 3)
             self._check_clean()
@@ -626,7 +626,7 @@ class _Trial:
         path = tempfile.mkdtemp()
         try:
             self.kind.write(path, 1, self.size)  # imports and compiles everything
-            with _tracing(kind, 1 << 60, count):
+            with _interrupt_at(kind, 1 << 60, count):
                 self.kind.write(path, 2, self.size)
         finally:
             shutil.rmtree(path)
@@ -638,11 +638,11 @@ class _Trial:
         size = self.rng.randrange(int(1.2 * total) + 1)
         self.details = f"RLIMIT_FSIZE is {size}."
 
-        def limited() -> int:
+        def write_with_size_limit() -> int:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
             return self._try_to_write()
 
-        self._check_full(self._wait(*self._fork(limited), 0, errno.ENOSPC))
+        self._check_full(self._wait(*self._fork(write_with_size_limit), 0, errno.ENOSPC))
 
     def disk(self) -> None:
         """Saves to a disk that is almost full."""
@@ -715,7 +715,7 @@ def _mount(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def _tracing(kind: str, position: int, count: list[int] | None = None) -> Iterator[None]:
+def _interrupt_at(kind: str, position: int, count: list[int] | None = None) -> Iterator[None]:
     """Raises KeyboardInterrupt at one instruction or line of a `with` block."""
     left = position
 

@@ -175,7 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
         if results.exists():
             new_results = Results.read(results)
             print(new_results.table())
-            Results.read(DIRECTORY / f"{options.backend}.jsonl").updated(new_results).write()
+            Results.read(DIRECTORY / f"{options.backend}.jsonl").merge(new_results).write()
     if options.write or options.only_write:
         PAGE.write_text(page(PAGE.read_text(), DIRECTORY))
     return status

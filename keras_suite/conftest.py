@@ -32,7 +32,7 @@ def skip_if_backend(given_backend, reason):
     return pytest.mark.skipif(backend() == given_backend, reason=reason)
 
 
-def excluded():
+def read_exclusions():
     """Returns the reasons for exclusion by name of a test or file, relative to `keras/src`."""
     groups = tomllib.loads(EXCLUDED.read_text())["excluded"] if ON_RETROGRADE else []
     return {name: group["reason"] for group in groups for name in group["tests"]}
@@ -50,7 +50,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    reasons = excluded()
+    reasons = read_exclusions()
     for item in items:
         name = short_name(item.nodeid)
         for part in (name, name.partition("[")[0], name.partition("::")[0]):

@@ -24,7 +24,7 @@ class Results:
         lines = path.read_text().splitlines() if path.exists() else ()
         return cls(path, {name: rest for name, *rest in map(json.loads, lines)})
 
-    def updated(self, newer: Results) -> Results:
+    def merge(self, newer: Results) -> Results:
         """Returns these results with those of a newer run, which replaces whole files."""
         files = {_file(name) for name in newer.outcomes}
         unchanged = {name: o for name, o in self.outcomes.items() if _file(name) not in files}

@@ -51,11 +51,11 @@ def compare(theirs: dict, ours: dict, theirs_in_double: dict | None = None) -> d
 
 def _stage(stage: str, theirs: dict, ours: dict, in_double: dict) -> Finding:
     if stage not in theirs:
-        return _unanswered(stage, theirs, ours)
+        return _compare_errors(stage, theirs, ours)
     if stage not in ours:
         if "error" in ours:
-            return Finding(DIFFERENT, f"raises {_raised(ours)}")
-        return _absent(theirs[stage])
+            return Finding(DIFFERENT, f"raises {_format_error(ours)}")
+        return _accept_missing(theirs[stage])
     random = is_random(theirs["function"])
     why = _leaves(theirs[stage], ours[stage], in_double.get(stage), theirs["precision"], random)
     if stage == "value" and "sources" in theirs:  # the two may not have run the same call
@@ -63,18 +63,18 @@ def _stage(stage: str, theirs: dict, ours: dict, in_double: dict) -> Finding:
     return Finding(DIFFERENT, why) if why else Finding(SAME)
 
 
-def _unanswered(stage: str, theirs: dict, ours: dict) -> Finding:
+def _compare_errors(stage: str, theirs: dict, ours: dict) -> Finding:
     """Compares the exception classes if TensorFlow raised an error."""
     if theirs.get("error", [""])[0] != stage:
         return Finding(NOTHING)
     if any(leaf is not None for leaf in ours.get(stage, [])):
-        return Finding(BEYOND, _raised(theirs))
+        return Finding(BEYOND, _format_error(theirs))
     if stage != "value" or theirs["error"][1] == CRASH:
         return Finding(NOTHING)
     expected, actual = (answer.get("error", ["", "nothing"])[1] for answer in (theirs, ours))
     if expected == actual:
         return Finding(SAME)
-    return Finding(DIFFERENT, f"raises {actual}, expected {_raised(theirs)}")
+    return Finding(DIFFERENT, f"raises {actual}, expected {_format_error(theirs)}")
 
 
 def _leaves(expected: list, actual: list, wide: Any, precision: str, random: bool) -> str:
@@ -90,14 +90,14 @@ def _leaves(expected: list, actual: list, wide: Any, precision: str, random: boo
     return ""
 
 
-def _absent(expected: list) -> Finding:
+def _accept_missing(expected: list) -> Finding:
     """Accepts missing second derivatives if all of TensorFlow's are `None`."""
     if all(leaf is None for leaf in expected):
         return Finding(SAME)
     return Finding(DIFFERENT, f"nothing, expected {_short(expected)}")
 
 
-def _raised(answer: dict) -> str:
+def _format_error(answer: dict) -> str:
     _, kind, message = answer["error"]
     return f"{kind}: {message.splitlines()[0] if message else ''}"
 

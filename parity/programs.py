@@ -38,7 +38,7 @@ class Programs(NamedTuple):
         files = sorted(self.folder.glob("*.py"))
         return [file.stem for file in files if self.mark in file.read_text()]
 
-    def recorded(self) -> dict[str, dict]:
+    def recorded_results(self) -> dict[str, dict]:
         """Returns TensorFlow's recorded results."""
         return json.loads(self.answers.read_text())
 
@@ -105,12 +105,12 @@ def results_of(
 class Outcome(NamedTuple):
     """The result of a comparison: compared values, largest difference, and errors."""
 
-    compared: str
+    compare_results: str
     largest: float
     wrong: list[str]
 
 
-def compared(theirs: dict | str, ours: dict | str, tolerance: float) -> Outcome:
+def compare_results(theirs: dict | str, ours: dict | str, tolerance: float) -> Outcome:
     """Compares the results of two libraries."""
     if isinstance(theirs, str) or isinstance(ours, str):
         return Outcome("", 0.0, [f"fails: {x}" for x in (theirs, ours) if isinstance(x, str)])
@@ -138,7 +138,7 @@ def _difference(name: str, theirs: Any, ours: Any, tolerance: float) -> tuple[fl
             largest = max(largest, abs(a - e) / size)
             if abs(a - e) <= tolerance * size:
                 continue
-        wrong.append(f"{place}: {_shown(a)}, TensorFlow {_shown(e)}")
+        wrong.append(f"{place}: {_format_value(a)}, TensorFlow {_format_value(e)}")
     return largest, sorted(wrong)
 
 
@@ -155,7 +155,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -169,7 +169,7 @@ def compare(
         answers[name] = results_of(programs, name, [theirs], folder, {})
         source = {"PYTHONPATH": str(ROOT / "src")}
         run = results_of(programs, name, [ours, "-m", "retrograde", "run"], folder, source)
-        outcomes[name] = compared(answers[name], run, programs.tolerance)
+        outcomes[name] = compare_results(answers[name], run, programs.tolerance)
     return outcomes, answers
 
 

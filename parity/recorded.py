@@ -13,12 +13,12 @@ MAX_LENGTH = 30_000  # characters; only `make parity` compares longer answers
 def write(answers: list[dict], seed: int) -> None:
     """Writes the answers, except for calls with long answers."""
     long = {_call(answer) for answer in answers if len(json.dumps(answer)) > MAX_LENGTH}
-    kept = [seed, *(_shortened(answer) for answer in answers if _call(answer) not in long)]
+    kept = [seed, *(_shorten(answer) for answer in answers if _call(answer) not in long)]
     with gzip.GzipFile(FILE, "wb", 9, mtime=0) as file:  # the same bytes for the same answers
         file.write("\n".join(map(json.dumps, kept)).encode())
 
 
-def _shortened(answer: dict) -> dict:
+def _shorten(answer: dict) -> dict:
     """Removes messages, and sources except in float32: they are the same in all precisions."""
     if "error" in answer:
         answer = answer | {"error": [*answer["error"][:2], ""]}

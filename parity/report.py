@@ -94,14 +94,14 @@ def entry_of(name: str, theirs: list[dict], ours: list[dict]) -> Entry:
     in_double = {a["expression"]: a for a in theirs if a["precision"] == "float64"}
     findings = {stage: [] for stage in STAGES}
     for their, our in zip(theirs, ours, strict=True):
-        if _refused(their):
+        if _is_unsupported_precision(their):
             continue
         for stage, finding in compare(their, our, in_double[their["expression"]]).items():
-            findings[stage].append(_explained(finding, stage, their))
+            findings[stage].append(_mark_listed(finding, stage, their))
     return Entry(name, False, findings)
 
 
-def _explained(finding: Finding, stage: str, theirs: dict) -> Finding:
+def _mark_listed(finding: Finding, stage: str, theirs: dict) -> Finding:
     """Marks a finding that is on the list of intentional differences."""
     difference = DIFFERENCES.get((theirs["function"], stage))
     if finding.kind == DIFFERENT and difference and difference.explains(theirs):
@@ -109,7 +109,7 @@ def _explained(finding: Finding, stage: str, theirs: dict) -> Finding:
     return finding
 
 
-def _refused(theirs: dict) -> bool:
+def _is_unsupported_precision(theirs: dict) -> bool:
     """Returns whether TensorFlow accepts a call in single precision, but not in this one."""
     return theirs["precision"] != "float32" and theirs.get("error", [""])[0] == "value"
 
@@ -169,7 +169,7 @@ def page(report: Report, properties: dict[str, str], programs: Sequence[str]) ->
         "## Unexplained",
         _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.with_kind(DIFFERENT)),
         "## Intentional differences",
-        _items(_linked(*found) for found in report.with_kind(LISTED)),
+        _items(_format_link(*found) for found in report.with_kind(LISTED)),
         "## Not supported by TensorFlow",
         "TensorFlow raises this error; retrograde returns a result.",
         _items(f"`{n}`, {TITLES[s]}: `{w.split(':')[0]}`" for n, s, w in report.with_kind(BEYOND)),
@@ -207,18 +207,18 @@ relative tolerance of 1e-3 in examples and 1e-4 in guides, shapes, dtypes, strin
 classes. The largest difference is relative to the largest number in a value."""
 
 
-def _linked(name: str, stage: str, title: str) -> str:
+def _format_link(name: str, stage: str, title: str) -> str:
     text = title.replace("**", "")
     return f"`{name}`, {TITLES[stage]}: [{text}](differences.md#{anchor_of(title)})"
 
 
 def _items(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {_escaped(line)}" for line in lines) or "None."
+    return "\n".join(f"- {_escape(line)}" for line in lines) or "None."
 
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "None."
 
 
-def _escaped(line: str) -> str:
+def _escape(line: str) -> str:
     return line.replace("<", "&lt;").replace(">", "&gt;")

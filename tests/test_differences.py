@@ -210,12 +210,17 @@ def test_shuffled_rows_have_a_gradient():
 
 
 def test_learned_unigrams_are_remembered_for_each_seed():
-    def expected(seed):
+    def expected_counts(seed):
         sampler = tf.random.learned_unigram_candidate_sampler
         return sampler([[1]], 1, 2, False, 2, seed=seed).true_expected_count.numpy().item()
 
-    assert [expected(None), expected(None), expected(991), expected(992)] == [1.0] * 4
-    assert expected(991) > 1.0
+    assert [
+        expected_counts(None),
+        expected_counts(None),
+        expected_counts(991),
+        expected_counts(992),
+    ] == [1.0] * 4
+    assert expected_counts(991) > 1.0
 
 
 def test_accidental_hits_of_candidates_drawn_twice():

@@ -11,14 +11,14 @@ def run_concurrently(*works):
     """
     barrier, errors = threading.Barrier(len(works)), []
 
-    def guarded(work):
+    def run(work):
         try:
             barrier.wait(60)
             work()
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(work,), daemon=True) for work in works]
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

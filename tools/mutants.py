@@ -90,10 +90,10 @@ class Mutating:
         _stop_tracing()
         self._entered_in_imports = {_key(code) for code in self._entered}
         self._items = {item.nodeid: item for item in session.items}
-        measured = self._measured()
+        measured = self._measured_coverage()
         self._tests, self._entering = measured["tests"], measured["entering"]
         for mutant in self._sample()[len(self.outcomes) :]:
-            self._report(self._tried(mutant))
+            self._report(self._try(mutant))
         return True
 
     def _sample(self) -> list[Mutant]:
@@ -113,8 +113,8 @@ class Mutating:
         verdict = outcome.killed_by or f"SURVIVED {outcome.tests} tests\n{told['diff']}"
         print(f"{len(self.outcomes):4d} {told['place']} {told['kind']}: {verdict}", flush=True)
 
-    def _tried(self, mutant: Mutant) -> Outcome:
-        changed = self._changed(mutant)
+    def _try(self, mutant: Mutant) -> Outcome:
+        changed = self._changed_code(mutant)
         if changed is None:
             tests = self._in_order(self._near(mutant)) or self._in_order(self._in_file(mutant))
             return Outcome(mutant, self._killer_in_a_new_interpreter(mutant, tests), len(tests))
@@ -126,7 +126,7 @@ class Mutating:
             killer = self._killer_in_a_new_interpreter(mutant, tests)
         return Outcome(mutant, killer, len(tests))
 
-    def _changed(self, mutant: Mutant) -> dict[CodeType, CodeType] | None:
+    def _changed_code(self, mutant: Mutant) -> dict[CodeType, CodeType] | None:
         source, name = self._sources[mutant.file], str(self._tree / mutant.file)
         before = compile(source, name, "exec", dont_inherit=True)
         after = compile(mutant.tree(source), name, "exec", dont_inherit=True)
@@ -139,7 +139,7 @@ class Mutating:
 
     # Selecting tests
 
-    def _measured(self) -> dict[str, Any]:
+    def _measured_coverage(self) -> dict[str, Any]:
         path = self._tree.with_suffix(".json")
         if not path.exists():
             print(f"running {len(self._items)} tests without a fault", flush=True)
@@ -371,7 +371,7 @@ def _copy_of(commit: str, scratch: pathlib.Path) -> pathlib.Path:
     return tree
 
 
-def _parsed() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300, help="number of mutants to sample")
@@ -388,7 +388,7 @@ def _parsed() -> argparse.Namespace:
 
 def main() -> int:
     """Runs the mutants, prints the survivors and the counts, and returns the exit status."""
-    options = _parsed()
+    options = _parse_arguments()
     commit = subprocess.check_output(["git", "rev-parse", options.commit], cwd=ROOT, text=True)
     scratch = (options.scratch or pathlib.Path(tempfile.mkdtemp())).resolve()
     tree = _copy_of(commit.strip(), scratch)

@@ -105,21 +105,21 @@ def changed_functions(before: CodeType, after: CodeType) -> dict[CodeType, CodeT
         old, new = pairs.pop()
         if old == new:
             continue
-        inner, inner_new = _nested(old), _nested(new)
+        inner, inner_new = _nested_code(old), _nested_code(new)
         if old.co_flags & inspect.CO_OPTIMIZED:
             changed[old] = new
-        elif len(inner) != len(inner_new) or _own(old) != _own(new):
+        elif len(inner) != len(inner_new) or _own_code(old) != _own_code(new):
             return None
         if len(inner) == len(inner_new):
             pairs += zip(inner, inner_new, strict=True)
     return changed
 
 
-def _nested(code: CodeType) -> list[CodeType]:
+def _nested_code(code: CodeType) -> list[CodeType]:
     return [constant for constant in code.co_consts if isinstance(constant, CodeType)]
 
 
-def _own(code: CodeType) -> tuple:
+def _own_code(code: CodeType) -> tuple:
     constants = [repr(c) for c in code.co_consts if not isinstance(c, CodeType)]
     return code.co_code, code.co_names, constants
 

@@ -80,12 +80,12 @@ def _texts(path: pathlib.Path) -> Iterator[str]:
         text = path.read_text()
         yield text
         if path.suffix == ".py":
-            queue += [file for name in _imported(text) for file in _files_of(name)]
+            queue += [file for name in _imported_names(text) for file in _files_of(name)]
             names = re.findall(r"[\w.]+\.json", text)
             queue += [ROOT / "tests" / "data" / name for name in names]
 
 
-def _imported(text: str) -> Iterator[str]:
+def _imported_names(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -116,7 +116,7 @@ def primitives_of(function: Any) -> set[str]:
         if id(value) in seen or not isinstance(value, FunctionType):
             continue
         seen.add(id(value))
-        for used in _globals_used(value):
+        for used in _referenced_globals(value):
             if isinstance(used, Primitive):
                 names.add(used.name)
             elif getattr(used, "__module__", None) == value.__module__:
@@ -124,7 +124,7 @@ def primitives_of(function: Any) -> set[str]:
     return names
 
 
-def _globals_used(function: FunctionType) -> Iterator[Any]:
+def _referenced_globals(function: FunctionType) -> Iterator[Any]:
     """Yields the objects that the names in a function refer to, such as `f` or `module.f`."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     scope = function.__globals__

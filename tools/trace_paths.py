@@ -21,7 +21,7 @@ import retrograde as tf
 PACKAGE = str(pathlib.Path(tf.__file__).parent)
 
 
-def traced(work: Callable[[], Any]) -> tuple[int, int, int]:
+def count_frames(work: Callable[[], Any]) -> tuple[int, int, int]:
     """Returns the number of frames, of files, and of switches between files in `work`."""
     files: list[str] = []
 
@@ -126,7 +126,7 @@ def main() -> None:
         if name not in ONCE:
             for _ in range(3):
                 work()
-        print(f"| {name} | {' | '.join(f'{n:,}' for n in traced(work))} |")
+        print(f"| {name} | {' | '.join(f'{n:,}' for n in count_frames(work))} |")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from retrograde.files.checked_json import dump_with_checksum, json_checksum
 _NUMBERS = (0, 1, -1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, -(2**31), 2**53, 2**63, 2**64, 10**30)
 
 
-def damaged(rng: random.Random, name: str, data: bytes, canary: str) -> tuple[bytes, str]:
+def corrupt(rng: random.Random, name: str, data: bytes, canary: str) -> tuple[bytes, str]:
     """Returns a damaged file and how it was damaged. Code in it would create the file `canary`."""
     if name.endswith((".json", ".ipynb")) and rng.random() < 0.6:
         return _json(rng, data, canary)
@@ -114,10 +114,10 @@ def _json(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
     has_checksum = isinstance(content, dict) and "checksum" in content
     if has_checksum and "nested" not in how and rng.random() < 0.8:
         return dump_with_checksum(content), f"{how}, checksum right"
-    return _dumped(content), how
+    return _dump_json(content), how
 
 
-def _dumped(content: Any) -> bytes:
+def _dump_json(content: Any) -> bytes:
     """Returns JSON. A marker is replaced by nesting that `json` cannot write."""
     text = json.dumps(content)
     for opening, closing in (("[", "]"), ('{"a":', "}")):
@@ -136,12 +136,12 @@ def _tensors(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
         content = json.loads(metadata[part])
         holder = {"": content}
         how = f"{part}: {replace_leaf(rng, holder, canary)}, checksum right"
-        metadata[part] = _dumped(holder[""]).decode() if holder else ""
+        metadata[part] = _dump_json(holder[""]).decode() if holder else ""
         names = ("kind", "version", "description", "encoded", "checksums")
         metadata["checksum"] = str(json_checksum({name: metadata[name] for name in names}))
     else:
         how = f"header: {replace_leaf(rng, header, canary)}"
-    written = _dumped(header)
+    written = _dump_json(header)
     return struct.pack("<Q", len(written)) + written + data[8 + length :], how
 
 

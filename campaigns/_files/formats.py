@@ -100,7 +100,7 @@ def _text(rng: random.Random) -> bytes:
     return b"".join(rng.choice((b"some words\n", b"\r\n", b"x" * 50)) for _ in range(count))
 
 
-def _compressed(rng: random.Random, kind: str, members: int) -> bytes:
+def _compress_random_text(rng: random.Random, kind: str, members: int) -> bytes:
     compress = zlib.compress if kind == "ZLIB" else gzip.compress
     return b"".join(compress(_text(rng)) for _ in range(members))
 
@@ -118,7 +118,7 @@ def _stream(kind: str, members: int = 1) -> Format:
             return [decoded, lines, list(records)]
         return [decoded, lines]
 
-    make = lambda rng: {name: _compressed(rng, kind, members)}  # noqa: E731
+    make = lambda rng: {name: _compress_random_text(rng, kind, members)}  # noqa: E731
     return Format(make, read, _LOST, has_checksums=members == 1)
 
 

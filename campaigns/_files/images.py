@@ -83,7 +83,7 @@ def _frame(rng: random.Random, width: int, height: int, bits: int) -> bytes:
     flags = 0x40 if rng.random() < 0.3 else 0
     header = b"\x2c" + struct.pack("<HHHHB", left, top, across, down, flags)
     pixels = [rng.randrange(1 << bits) for _ in range(across * down)]
-    return header + bytes([bits]) + blocks(_packed(pixels, bits)) + b"\0"
+    return header + bytes([bits]) + blocks(_pack_codes(pixels, bits)) + b"\0"
 
 
 def blocks(data: bytes) -> bytes:
@@ -92,7 +92,7 @@ def blocks(data: bytes) -> bytes:
     return b"".join(bytes([len(piece)]) + piece for piece in pieces)
 
 
-def _packed(pixels: list[int], bits: int) -> bytes:
+def _pack_codes(pixels: list[int], bits: int) -> bytes:
     """Encodes pixels as codes of constant length, by clearing the table before it grows."""
     clear, number, written = 1 << bits, 0, 0
     codes = []

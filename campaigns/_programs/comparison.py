@@ -114,15 +114,15 @@ def _distance(a: Result, b: Result) -> str:
         return f"\n(largest difference {np.abs(x - y).max()})"
 
 
-def adapted(actual: Outcome, expected: Outcome) -> Outcome:
+def adapt_zeros(actual: Outcome, expected: Outcome) -> Outcome:
     """Returns `actual` with NaN-safe zero cotangents and tangents, which TensorFlow lacks."""
     if len(actual.results) != len(expected.results):
         return actual
     pairs = zip(actual.results, expected.results, strict=True)
-    return actual._replace(results=[_adapted(a, b) for a, b in pairs])
+    return actual._replace(results=[_adapt_zeros(a, b) for a, b in pairs])
 
 
-def _adapted(actual: Result, expected: Result) -> Result:
+def _adapt_zeros(actual: Result, expected: Result) -> Result:
     x, y = actual.value, expected.value
     if x is None and y is not None and not y.any() and actual.label == "jvp":
         return expected

@@ -65,7 +65,7 @@ def _loop(w: Writer, name: str) -> str | None:
 
 
 @weight(2)
-def _mapped(w: Writer, name: str) -> str | None:
+def _map_fn(w: Writer, name: str) -> str | None:
     x = w.pick(lambda v: is_float(v) and v.rank and 0 < v.shape[0] < 50)
     if x is None:
         return None
@@ -103,7 +103,7 @@ def _custom_gradient(w: Writer, name: str) -> str | None:
 
 
 @weight(1)
-def _recomputed(w: Writer, name: str) -> str | None:
+def _recompute_grad(w: Writer, name: str) -> str | None:
     x = w.pick(is_wide)
     one = w.rng.choice(SMOOTH).format("a")
     return x and f"{name} = tf.recompute_grad(lambda a: {one} * a)(tf.identity({x.name}))"
@@ -166,7 +166,7 @@ def _random_numbers(w: Writer, name: str) -> str | None:
 
 
 @weight(1)
-def _halved(w: Writer, name: str) -> str | None:
+def _halving_loop(w: Writer, name: str) -> str | None:
     """Generates a loop whose number of iterations depends on a value."""
     x = w.pick(is_float)
     if x is None:
@@ -182,7 +182,7 @@ def _halved(w: Writer, name: str) -> str | None:
 
 
 @weight(1)
-def _chosen(w: Writer, name: str) -> str | None:
+def _switch_case(w: Writer, name: str) -> str | None:
     x = w.pick(is_float)
     if x is None:
         return None
@@ -216,7 +216,7 @@ def _python_function(w: Writer, name: str) -> str | None:
 
 
 @weight(1)
-def _checked(w: Writer, name: str) -> str | None:
+def _numeric_check(w: Writer, name: str) -> str | None:
     """Generates a check that fails for some data. All modes must raise the same error."""
     x = w.pick(is_wide)
     if x is None:
@@ -227,7 +227,7 @@ def _checked(w: Writer, name: str) -> str | None:
 
 
 @weight(1)
-def _paused(w: Writer, name: str) -> str | None:
+def _paused_tape(w: Writer, name: str) -> str | None:
     """Generates a tape that stops recording temporarily."""
     x = w.pick(is_wide)
     if x is None:

@@ -27,15 +27,15 @@ def write_calls(w: Writer) -> None:
         _between_calls(w)
         _plain(w, callee, w.arguments)
         if callee == "f" and w.chance(0.3):
-            _chained(w)
+            _chain_calls(w)
     if w.chance(0.25) and not (w.small and w.chance(0.5)):
-        _plain(w, callee, _resized(w))
+        _plain(w, callee, _resize_arguments(w))
         _plain(w, callee, w.arguments)
     for v in w.variables:
         w.setup.append(f"keep('{v.name}', {v.name})")
 
 
-def _chained(w: Writer) -> None:
+def _chain_calls(w: Writer) -> None:
     """Passes a result of one call to the next, and keeps both."""
     first = w.arguments[0]
     fits = f"y.shape == {first.shape} and y.dtype == tf.{first.dtype}"
@@ -82,7 +82,7 @@ def _is_inexact(v: Value) -> bool:
     return v.dtype.startswith(("float", "bfloat", "complex"))
 
 
-def _watched(w: Writer) -> str:
+def _watched_names(w: Writer) -> str:
     floats = [v.name for v in w.arguments if _is_inexact(v)]
     return f"[{', '.join(floats)}]"
 
@@ -99,7 +99,7 @@ def _write_step(w: Writer) -> None:
         "@function",
         f"def step({_names(w)}):",
         f"    with tf.GradientTape({'persistent=True' if persistent else ''}) as tape:",
-        f"        tape.watch({_watched(w)})",
+        f"        tape.watch({_watched_names(w)})",
         f"        y = f({_names(w)})",
         "        loss = total(y)",
         f"    g = tape.gradient(loss, {_sources(w)}{', ' + _ZERO if zero else ''})",
@@ -131,19 +131,19 @@ def _between_calls(w: Writer) -> None:
         w.setup.append(f"{v.name}.assign({w.data(v.shape, v.dtype)})")
 
 
-def _resized(w: Writer) -> list[Value]:
+def _resize_arguments(w: Writer) -> list[Value]:
     """Returns the arguments with another size of the first axis of the largest."""
     shape = max((x.shape for x in w.arguments), key=len)
     if not shape:
         return [x._replace(shape=(2,)) for x in w.arguments]
     n, rank = shape[0], len(shape)
 
-    def resized(x: Value) -> Value:
+    def resize(x: Value) -> Value:
         if x.rank < rank or x.shape[0] != n:
             return x
         return x._replace(shape=(n + 1, *x.shape[1:]))
 
-    return [resized(x) for x in w.arguments]
+    return [resize(x) for x in w.arguments]
 
 
 def _plain(w: Writer, callee: str, arguments: list[Value]) -> None:
@@ -158,7 +158,7 @@ def _first_order(w: Writer, callee: str, arguments: list[Value]) -> None:
     zero = f", {_ZERO}" if w.chance(0.3) else ""
     w.setup.append(
         f"with tf.GradientTape() as tape:\n"
-        f"    tape.watch({_watched(w)})\n"
+        f"    tape.watch({_watched_names(w)})\n"
         f"    y = {callee}({_names(w)})\n"
         f"    loss = total(y){outside}\n"
         f"keep('y', y)\n"
@@ -170,9 +170,9 @@ def _second_order(w: Writer, callee: str, arguments: list[Value]) -> None:
     _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape() as outer:\n"
-        f"    outer.watch({_watched(w)})\n"
+        f"    outer.watch({_watched_names(w)})\n"
         f"    with tf.GradientTape() as inner:\n"
-        f"        inner.watch({_watched(w)})\n"
+        f"        inner.watch({_watched_names(w)})\n"
         f"        loss = total({callee}({_names(w)}))\n"
         f"    g = inner.gradient(loss, {_sources(w)}, {_ZERO})\n"
         f"    again = total([tf.sin(a) for a in g])\n"
@@ -181,11 +181,11 @@ def _second_order(w: Writer, callee: str, arguments: list[Value]) -> None:
     )
 
 
-def _persistent(w: Writer, callee: str, arguments: list[Value]) -> None:
+def _persistent_tape(w: Writer, callee: str, arguments: list[Value]) -> None:
     _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape(persistent=True) as tape:\n"
-        f"    tape.watch({_watched(w)})\n"
+        f"    tape.watch({_watched_names(w)})\n"
         f"    loss = total({callee}({_names(w)}))\n"
         f"    other = loss * loss\n"
         f"keep('gradient', tape.gradient(loss, {_sources(w)}))\n"
@@ -208,12 +208,12 @@ def _forward(w: Writer, callee: str, arguments: list[Value]) -> None:
     )
 
 
-def _weighted(w: Writer, callee: str, arguments: list[Value]) -> None:
+def _weighted_targets(w: Writer, callee: str, arguments: list[Value]) -> None:
     """Generates several targets with upstream gradients, and none for one of them."""
     _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape(watch_accessed_variables=False) as tape:\n"
-        f"    tape.watch({_watched(w)})\n"
+        f"    tape.watch({_watched_names(w)})\n"
         f"    tape.watch([{', '.join(v.name for v in w.variables[:1] if _is_inexact(v))}])\n"
         f"    y = tf.nest.flatten({callee}({_names(w)}))\n"
         f"    y = [a for a in y if a.dtype.is_floating]\n"
@@ -230,14 +230,14 @@ def _inside_and_outside(w: Writer, callee: str, arguments: list[Value]) -> None:
             f"@function\n"
             f"def outer_step({_names(w)}):\n"
             f"    with tf.GradientTape() as tape:\n"
-            f"        tape.watch({_watched(w)})\n"
+            f"        tape.watch({_watched_names(w)})\n"
             f"        loss = total({callee}({_names(w)}))\n"
             f"    return tape.gradient(loss, {_sources(w)}, {_ZERO})"
         )
     _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape() as tape:\n"
-        f"    tape.watch({_watched(w)})\n"
+        f"    tape.watch({_watched_names(w)})\n"
         f"    g = outer_step({_names(w)})\n"
         f"    again = total([tf.sin(a) for a in g])\n"
         f"keep('gradient', g)\n"
@@ -273,7 +273,7 @@ def _jacobian(w: Writer, callee: str, arguments: list[Value]) -> None:
     _assign(w, arguments)
     w.setup.append(
         f"with tf.GradientTape() as tape:\n"
-        f"    tape.watch({_watched(w)})\n"
+        f"    tape.watch({_watched_names(w)})\n"
         f"    y = tf.nest.flatten({callee}({_names(w)}))[-1]\n"
         f"    y = tf.reshape(tf.cast(y, tf.float64), [-1])[:9]\n"
         f"keep('jacobian', tape.jacobian(y, {x.name}))"
@@ -285,10 +285,10 @@ _PARTS = (
     _first_order,
     _first_order,
     _second_order,
-    _persistent,
+    _persistent_tape,
     _forward,
     _jacobian,
-    _weighted,
+    _weighted_targets,
     _inside_and_outside,
     _hessian,
 )

@@ -17,7 +17,7 @@ from campaigns._programs import (
     function_calls,
     math_statements,  # noqa: F401  adds to KINDS
 )
-from campaigns._programs.runner import compiled, helpers
+from campaigns._programs.runner import compile_program, helpers
 from campaigns._programs.statement_kinds import KINDS
 
 _LARGEST = 60.0
@@ -106,7 +106,7 @@ class Writer:
 
     def define(self, line: str) -> None:
         """Adds a line, or block of lines, before the function."""
-        exec(compiled(line), self.scope)
+        exec(compile_program(line), self.scope)
         self.setup.append(line)
 
     def add(self, name: str, lines: str) -> bool:
@@ -120,14 +120,14 @@ class Writer:
             self.values.append(Value(name, (), self.dtype))
             self.scope[name] = tf.ones([], self.dtype)
             return True
-        value = self._described(name)
+        value = self._describe(name)
         if value is None:
             return False
         self.values.append(value)
         self.body.append(lines)
         return True
 
-    def _described(self, name: str) -> Value | None:
+    def _describe(self, name: str) -> Value | None:
         y = self.scope[name]
         if not isinstance(y, tf.Tensor):
             return None

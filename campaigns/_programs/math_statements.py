@@ -148,7 +148,7 @@ def _binary(w: Writer, name: str) -> str | None:
 
 
 @weight(1)
-def _scaled(w: Writer, name: str) -> str | None:
+def _scale(w: Writer, name: str) -> str | None:
     """Generates an operation with a Python number on either side."""
     x = w.pick(is_float)
     if x is None:
@@ -352,7 +352,7 @@ def _slice(w: Writer, name: str) -> str | None:
 
 
 @weight(4)
-def _reshaped(w: Writer, name: str) -> str | None:
+def _reshape(w: Writer, name: str) -> str | None:
     x = w.pick()
     if x.size == 0 and w.chance(0.5):
         return None
@@ -373,7 +373,7 @@ def _reshaped(w: Writer, name: str) -> str | None:
 
 
 @weight(3)
-def _joined(w: Writer, name: str) -> str | None:
+def _concatenate(w: Writer, name: str) -> str | None:
     x = w.pick(_with_rank(0, test=is_number))
     if x is None:
         return None
@@ -384,7 +384,7 @@ def _joined(w: Writer, name: str) -> str | None:
 
 
 @weight(2)
-def _parted(w: Writer, name: str) -> str | None:
+def _split(w: Writer, name: str) -> str | None:
     x = w.pick(lambda v: is_float(v) and v.rank and 2 <= v.shape[0] <= 6)
     if x is None:
         return None
@@ -398,7 +398,7 @@ def _parted(w: Writer, name: str) -> str | None:
 
 
 @weight(3)
-def _gathered(w: Writer, name: str) -> str | None:
+def _gather(w: Writer, name: str) -> str | None:
     x = w.pick(lambda v: is_float(v) and v.rank and v.shape[0] > 0)
     if x is None:
         return None
@@ -417,7 +417,7 @@ def _gathered(w: Writer, name: str) -> str | None:
 
 
 @weight(2)
-def _scattered(w: Writer, name: str) -> str | None:
+def _scatter(w: Writer, name: str) -> str | None:
     x = w.pick(lambda v: is_float(v) and v.rank and v.shape[0] > 0)
     if x is None:
         return None
@@ -436,7 +436,7 @@ def _scattered(w: Writer, name: str) -> str | None:
 
 
 @weight(1)
-def _created(w: Writer, name: str) -> str | None:
+def _create(w: Writer, name: str) -> str | None:
     x = w.pick()
     forms = [
         f"tf.ones({list(x.shape)}, tf.{w.dtype})",

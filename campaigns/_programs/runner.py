@@ -91,25 +91,25 @@ def run(
         for y in tf.nest.flatten(structure):
             y = y if y is None else tf.convert_to_tensor(y)
             if copies_immediately:
-                results.append(_copied(label, y))
+                results.append(_copy_result(label, y))
             else:
                 tensors.append((label, y))
 
     namespace = {"tf": tf, "np": np} | helpers(tf)
     if change is not None:
-        namespace["numbers"] = _changed(tf, namespace["numbers"], change)
+        namespace["numbers"] = _perturb_numbers(tf, namespace["numbers"], change)
     namespace |= {"function": function, "keep": keep}
     error = None
     try:
-        exec(compiled(source), namespace)
+        exec(compile_program(source), namespace)
     except Exception as raised:
         error = raised
-    results += [_copied(label, y) for label, y in tensors]
+    results += [_copy_result(label, y) for label, y in tensors]
     return Outcome(results, error)
 
 
 @functools.lru_cache(maxsize=16)
-def compiled(source: str) -> CodeType:
+def compile_program(source: str) -> CodeType:
     """Compiles a program, once for all modes."""
     return compile(source, "<program>", "exec")
 
@@ -120,19 +120,19 @@ def helpers(tf: Any) -> dict[str, Any]:
     scope: dict[str, Any] = {"tf": tf, "np": np}
     exec(PREAMBLE[PREAMBLE.index("def numbers") :], scope)
     return {
-        "numbers": _cached(tf, scope["numbers"]),
-        "odd_numbers": _cached(tf, scope["odd_numbers"]),
+        "numbers": _cache_numbers(tf, scope["numbers"]),
+        "odd_numbers": _cache_numbers(tf, scope["odd_numbers"]),
         "total": scope["total"],
     }
 
 
-def _cached(tf: Any, numbers: Callable) -> Callable:
+def _cache_numbers(tf: Any, numbers: Callable) -> Callable:
     """Returns a function that caches the data and creates a new tensor for each call."""
     cached = functools.lru_cache(maxsize=64)(numbers)
     return lambda *args: tf.identity(cached(*args))
 
 
-def _changed(tf: Any, numbers: Callable, change: Callable) -> Callable:
+def _perturb_numbers(tf: Any, numbers: Callable, change: Callable) -> Callable:
     def changed_numbers(seed: int, shape: tuple, dtype: str) -> Any:
         x = numbers(seed, shape, dtype)
         if not (x.dtype.is_floating or x.dtype.is_complex):
@@ -142,7 +142,7 @@ def _changed(tf: Any, numbers: Callable, change: Callable) -> Callable:
     return changed_numbers
 
 
-def _copied(label: str, y: Any) -> Result:
+def _copy_result(label: str, y: Any) -> Result:
     if y is None:
         return Result(label, "None", None)
     return Result(label, y.dtype.name, np.array(y.numpy()))

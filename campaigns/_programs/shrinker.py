@@ -30,13 +30,13 @@ def _candidates(source: str) -> Iterator[str]:
     lines = source.rstrip("\n").split("\n")
     for i in reversed(range(len(lines))):
         stop = _end_of_block(lines, i)
-        yield _joined(lines[:i] + lines[stop:])
+        yield _join_lines(lines[:i] + lines[stop:])
     for i in reversed(range(len(lines))):
         stop = _end_of_block(lines, i)
         if stop > i + 1 and not lines[i].lstrip().startswith("def "):
-            yield _joined(lines[:i] + [line[4:] for line in lines[i + 1 : stop]] + lines[stop:])
+            yield _join_lines(lines[:i] + [line[4:] for line in lines[i + 1 : stop]] + lines[stop:])
         for line in _simpler(lines[i]):
-            yield _joined([*lines[:i], line, *lines[i + 1 :]])
+            yield _join_lines([*lines[:i], line, *lines[i + 1 :]])
 
 
 def _end_of_block(lines: list[str], i: int) -> int:
@@ -68,7 +68,7 @@ def _simpler(line: str) -> Iterator[str]:
         yield begin + re.sub(rf"tf\.[\w.]+\({inner}\)", inner, right, count=1)
 
 
-def _joined(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 

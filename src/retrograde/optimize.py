@@ -106,7 +106,7 @@ def minimize(
                 callback=progress_log.add_iteration,
             )
         except StopIteration:  # some methods do not catch it
-            scipy_result = progress_log.stopped()
+            scipy_result = progress_log.stopped_result()
         parameters.assign(scipy_result.x)
     return progress_log.result(scipy_result)
 
@@ -478,9 +478,9 @@ class _ProgressLog:
         if self._at_start:
             self._at_start = False
         else:
-            self._add(self._evaluated(), intermediate_result)
+            self._add(self._evaluate(), intermediate_result)
 
-    def _evaluated(self) -> _Evaluated:
+    def _evaluate(self) -> _Evaluated:
         """Returns the loss and gradient of the iteration, which may not be at the last point."""
         point, at = getattr(self._last, "x", self._last), self._problem.at
         if at.point is not None and np.array_equal(at.point, point):
@@ -532,11 +532,11 @@ class _ProgressLog:
                 scipy_result,
             )
 
-    def stopped(self) -> Any:
+    def stopped_result(self) -> Any:
         """Returns a SciPy result for the iteration after which the callback stopped."""
         from scipy.optimize import OptimizeResult as Result
 
-        at = self._evaluated()
+        at = self._evaluate()
         message = "`callback` raised `StopIteration`."
         return Result(x=at.point, fun=at.loss, jac=at.gradient, success=False, message=message)
 

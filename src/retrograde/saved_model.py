@@ -171,13 +171,13 @@ def _read(directory: str) -> dict:
     description = read_with_checksum(path, f"{path} as a saved model")
     version, tensors = description.get("version"), description.get("tensors")
     if version != _VERSION:
-        raise _damaged(directory, f"its version is {version}, not {_VERSION}")
+        raise _corrupt_model_error(directory, f"its version is {version}, not {_VERSION}")
     if not isinstance(tensors, str) or not re.fullmatch(_TENSORS, tensors):
-        raise _damaged(directory, f"{shown(tensors)} is not a valid tensor file name")
+        raise _corrupt_model_error(directory, f"{shown(tensors)} is not a valid tensor file name")
     return description
 
 
-def _damaged(directory: str, reason: str) -> DataLossError:
+def _corrupt_model_error(directory: str, reason: str) -> DataLossError:
     path = os.path.join(directory, _FILE)
     return DataLossError(None, None, f"Cannot read {path} as a saved model: {reason}.")
 
@@ -300,7 +300,7 @@ def load(export_dir: str, tags: Any = None, options: Any = None) -> Any:
     except (OSError, OpError):
         raise
     except Exception as error:  # any other error means that the file is damaged
-        raise _damaged(export_dir, f"it is damaged ({error!r})") from None
+        raise _corrupt_model_error(export_dir, f"it is damaged ({error!r})") from None
 
 
 def _build(description: Mapping, file: TensorFile) -> Any:

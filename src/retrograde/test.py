@@ -233,15 +233,15 @@ class TestCase(unittest.TestCase):
         if callable(tensors) and tensor_or_variable(tensors) is None:
             return self.evaluate(tensors())
         leaves, pack = nest.flatten_with_pack(tensors)
-        return pack([self._evaluated(leaf) for leaf in leaves])
+        return pack([self._evaluate_leaf(leaf) for leaf in leaves])
 
-    def _evaluated(self, leaf: Any) -> Any:
+    def _evaluate_leaf(self, leaf: Any) -> Any:
         tensor = tensor_or_variable(leaf)
         if leaf is None or isinstance(leaf, np.ndarray | np.generic):
             return leaf
         if isinstance(leaf, IndexedSlices):
             parts = (leaf.values, leaf.indices, leaf.dense_shape)
-            return IndexedSlices(*(self._evaluated(part) for part in parts))
+            return IndexedSlices(*(self._evaluate_leaf(part) for part in parts))
         if tensor is None:
             raise ValueError(f"Unsupported type {type(leaf).__name__!r}. Expected a tensor.")
         return tensor._read().numpy()

@@ -102,12 +102,12 @@ def test_rules_of_inputs_that_are_not_needed_do_not_run():
 
 
 def test_rules_receive_the_attributes_of_the_call():
-    def scaled(g, _y, _a, _b, *, factor):
+    def scale_rule(g, _y, _a, _b, *, factor):
         return g * factor
 
-    saved = plan_for((scaled, scaled), None, (True, True)).save(VALUES)
+    saved = plan_for((scale_rule, scale_rule), None, (True, True)).save(VALUES)
 
-    assert run_rules(scaled, scaled, saved, attrs={"factor": 10}) == {1: 20.0, 2: 20.0}
+    assert run_rules(scale_rule, scale_rule, saved, attrs={"factor": 10}) == {1: 20.0, 2: 20.0}
 
 
 def test_recorded_lines_are_in_user_code_not_in_generated_code():

@@ -1,7 +1,7 @@
 """Tests each cause of a `None` gradient with a program.
 
-Each program returns the result of `explained`, which calls `explain` before and after `gradient`.
-The expected line is marked with `# here`.
+Each program returns the result of `check_finding`, which calls `explain` before and after
+`gradient`. The expected line is marked with `# here`.
 """
 
 import sys
@@ -27,7 +27,7 @@ def program(cause):
     return register
 
 
-def explained(tape, target, sources):
+def check_finding(tape, target, sources):
     """Returns the finding, and checks that it is the same before and after `gradient`."""
     frame = sys._getframe(1)
     before = explain.explanation_for(tape, target, sources, frame)
@@ -43,7 +43,7 @@ def a_plain_tensor():
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
         y = x * x  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.WATCHED_LATE)
@@ -53,7 +53,7 @@ def watched_after_it_was_used():
         y = x * x
         tape.watch(x)  # here
         z = y + 1.0
-    return explained(tape, z, x)
+    return check_finding(tape, z, x)
 
 
 @program(causes.NOT_WATCHED)
@@ -61,7 +61,7 @@ def a_plain_tensor_used_with_a_variable():
     x, w = tf.constant(3.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = x * w  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.WATCHED_LATE)
@@ -70,7 +70,7 @@ def watched_after_use_with_a_variable():
     with tf.GradientTape() as tape:
         y = x * w
         tape.watch(x)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.BEFORE_THE_BLOCK)
@@ -79,7 +79,7 @@ def target_computed_before():
     y = x * x  # here
     with tf.GradientTape() as tape:
         tf.exp(x)
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.BEFORE_THE_BLOCK)
@@ -88,7 +88,7 @@ def an_input_of_the_target_computed_before():
     square = x * x  # here
     with tf.GradientTape() as tape:
         y = tf.exp(square)
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.AFTER_THE_BLOCK)
@@ -97,7 +97,7 @@ def target_computed_after():
     with tf.GradientTape() as tape:
         h = x * x
     y = tf.exp(h)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.STOP_RECORDING)
@@ -107,7 +107,7 @@ def target_computed_while_recording_is_stopped():
         h = x * x
         with tape.stop_recording():  # here
             y = tf.exp(h)
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.STOP_RECORDING)
@@ -117,7 +117,7 @@ def an_input_of_the_target_computed_while_recording_is_stopped():
         with tape.stop_recording():  # here
             h = x * x
         y = tf.exp(h)
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.RESET)
@@ -126,7 +126,7 @@ def target_computed_before_a_reset():
     with tf.GradientTape() as tape:
         y = x * x
         tape.reset()  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.AFTER_THE_BLOCK)
@@ -137,7 +137,7 @@ def target_computed_between_two_blocks():
     y = tf.exp(h)  # here
     with tape:
         tf.exp(x)
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.INDEPENDENT)
@@ -145,7 +145,7 @@ def a_source_that_is_not_used():
     x, unused = tf.Variable(3.0), tf.Variable(1.0)
     with tf.GradientTape() as tape:
         y = x * x  # here
-    return explained(tape, y, unused)
+    return check_finding(tape, y, unused)
 
 
 @program(causes.INDEPENDENT)
@@ -154,7 +154,7 @@ def a_source_used_only_for_another_value():
     with tf.GradientTape() as tape:
         tf.exp(other)
         y = x * x  # here
-    return explained(tape, y, other)
+    return check_finding(tape, y, other)
 
 
 @program(causes.INDEPENDENT)
@@ -168,7 +168,7 @@ def a_bias_of_a_differentiated_function():
             u = tf.sin(w * x) + bias
         derivative = inner.gradient(u, x)
         loss = tf.reduce_sum(derivative**2 + y)  # here
-    finding = explained(tape, loss, bias)
+    finding = check_finding(tape, loss, bias)
     assert finding.message.endswith("such as a bias, drops out of derivatives")
     return finding
 
@@ -178,7 +178,7 @@ def a_variable_as_the_target():
     x, v = tf.Variable(3.0), tf.Variable(1.0)  # here
     with tf.GradientTape() as tape:
         x * v
-    return explained(tape, v, x)
+    return check_finding(tape, v, x)
 
 
 @program(causes.CONVERTED)
@@ -188,7 +188,7 @@ def converted_by_numpy():
         h = x * x
         array = h.numpy()  # here
         y = tf.reduce_sum(tf.constant(array) * 2.0)
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.CONVERTED)
@@ -197,7 +197,7 @@ def converted_by_tolist():
     with tf.GradientTape() as tape:
         values = (x * x).numpy().tolist()  # here
         y = tf.reduce_sum(tf.constant(values))
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.CONVERTED)
@@ -205,7 +205,7 @@ def converted_by_float():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.constant(float(x * x))  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.CONVERTED)
@@ -214,7 +214,7 @@ def converted_by_int():
     with tf.GradientTape() as tape:
         n = int(x * x)  # here
         y = tf.ones([n]) * 2.0
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.CONVERTED)
@@ -222,7 +222,7 @@ def converted_by_bool():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.constant(1.0) if x > 0.0 else tf.constant(-1.0)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.CONVERTED)
@@ -230,7 +230,7 @@ def converted_by_a_numpy_call():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(np.sin(x))  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.CONVERTED)
@@ -238,7 +238,7 @@ def converted_by_numpy_function():
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = tf.numpy_function(np.sort, [x * 2.0], tf.float32)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.COPIED)
@@ -247,7 +247,7 @@ def copied_into_a_new_variable():
     with tf.GradientTape() as tape:
         v = tf.Variable(x * x)  # here
         y = v * 3.0
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.INTEGER_SOURCE)
@@ -255,7 +255,7 @@ def an_integer_source():
     x = tf.Variable(3)  # here
     with tf.GradientTape() as tape:
         y = tf.cast(x, tf.float32) * 2.0
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.INTEGER_SOURCE)
@@ -263,7 +263,7 @@ def a_boolean_source():
     x = tf.constant(True)  # here
     with tf.GradientTape() as tape:
         y = tf.where(x, 1.0, 2.0)
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.INTEGER_CAST)
@@ -273,7 +273,7 @@ def cast_to_integers_and_back():
         count = tf.cast(x, tf.int32)  # here
         y = tf.cast(count + 1, tf.float32) * x.shape.rank
         y = y + 1.0
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 def non_differentiable(function):
@@ -281,7 +281,7 @@ def non_differentiable(function):
         x = tf.Variable([1.5, 2.5])
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(tf.cast(function(x), tf.float32))  # here
-        return explained(tape, y, x)
+        return check_finding(tape, y, x)
 
     return build
 
@@ -306,7 +306,7 @@ def one_hot_of_a_cast_value():
     x = tf.Variable([1.5, 2.5])
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.one_hot(tf.cast(x, tf.int32), 3))  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.NON_DIFFERENTIABLE)
@@ -314,7 +314,7 @@ def an_integer_target():
     x = tf.Variable([1.5, 2.5])
     with tf.GradientTape() as tape:
         y = tf.argmax(x)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.INTEGER_TARGET)
@@ -323,7 +323,7 @@ def an_integer_target_without_float_inputs():
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.gather(n, 0)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.STOP_GRADIENT)
@@ -331,7 +331,7 @@ def stop_gradient():
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = tf.stop_gradient(x * x) * 2.0  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.NO_GRADIENT)
@@ -339,19 +339,19 @@ def an_argument_without_a_gradient():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.math.polygamma(x, 3.0)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.NO_GRADIENT)
 def a_function_that_passes_no_gradient():
     @tf.function
-    def rounded(x):
+    def round_values(x):
         return tf.round(x)
 
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
-        y = rounded(x) + 1.0  # here
-    return explained(tape, y, x)
+        y = round_values(x) + 1.0  # here
+    return check_finding(tape, y, x)
 
 
 @program(causes.REBOUND)
@@ -361,7 +361,7 @@ def a_name_rebound_between_steps():
         with tf.GradientTape() as tape:
             loss = w * w
         if isinstance(w, tf.Tensor):
-            return explained(tape, loss, w)
+            return check_finding(tape, loss, w)
         w = w - 0.1 * tape.gradient(loss, w)  # here
     return None
 
@@ -372,7 +372,7 @@ def a_name_rebound_before_the_gradient():
     with tf.GradientTape() as tape:
         y = x * x
     x = x + 1.0  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.CREATED_AFTER_TARGET)
@@ -381,7 +381,7 @@ def a_source_created_after_the_target():
     with tf.GradientTape() as tape:
         y = v * v
     x = tf.identity(v)  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.ASSIGN)
@@ -390,7 +390,7 @@ def assigned_to_a_variable():
     with tf.GradientTape() as tape:
         state.assign(x * x)  # here
         y = state * 2.0
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.ASSIGN)
@@ -400,7 +400,7 @@ def added_to_a_variable():
         for _ in range(3):
             total.assign_add(x)  # here
         y = total * 2.0
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.NOT_TRAINABLE)
@@ -408,7 +408,7 @@ def a_non_trainable_variable():
     v = tf.Variable(3.0, trainable=False)  # here
     with tf.GradientTape() as tape:
         y = v * v
-    return explained(tape, y, v)
+    return check_finding(tape, y, v)
 
 
 @program(causes.VARIABLES_NOT_WATCHED)
@@ -416,7 +416,7 @@ def a_tape_that_does_not_watch_variables():
     v = tf.Variable(3.0)
     with tf.GradientTape(watch_accessed_variables=False) as tape:  # here
         y = v * v
-    return explained(tape, y, v)
+    return check_finding(tape, y, v)
 
 
 @program(causes.RECREATED)
@@ -429,7 +429,7 @@ def a_variable_created_in_every_call():
     _, weight = layer(x)
     with tf.GradientTape() as tape:
         y, _ = layer(x)
-    return explained(tape, y, weight)
+    return check_finding(tape, y, weight)
 
 
 @program(causes.INNER_GRADIENT)
@@ -438,7 +438,7 @@ def an_inner_gradient_outside_the_outer_tape():
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
         y = x * x * x
     first = inner.gradient(y, x)  # here
-    return explained(outer, first, x)
+    return check_finding(outer, first, x)
 
 
 @program(causes.CONSTANT_DERIVATIVE)
@@ -448,19 +448,19 @@ def a_second_derivative_of_a_linear_function():
         with tf.GradientTape() as inner:
             y = 3.0 * x
         first = inner.gradient(y, x)  # here
-    return explained(outer, first, x)
+    return check_finding(outer, first, x)
 
 
 @program(causes.CUSTOM_GRADIENT)
 def a_custom_gradient_that_is_none():
     @tf.custom_gradient
-    def scaled(x, factor):
+    def scale(x, factor):
         return x * factor, lambda upstream: (upstream * factor, None)
 
     x, factor = tf.Variable(3.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
-        y = scaled(x, factor)  # here
-    return explained(tape, y, factor)
+        y = scale(x, factor)  # here
+    return check_finding(tape, y, factor)
 
 
 @program(causes.ANOTHER_THREAD)
@@ -471,7 +471,7 @@ def an_input_of_the_target_from_another_thread():
         worker.start()
         worker.join()
         y = results[0] + 1.0  # here
-    return explained(tape, y, x)
+    return check_finding(tape, y, x)
 
 
 @program(causes.ANOTHER_THREAD)
@@ -483,7 +483,7 @@ def a_source_from_another_thread():
         worker.join()
         h = results[0]
         y = h * 2.0  # here
-    return explained(tape, y, h)
+    return check_finding(tape, y, h)
 
 
 @program(causes.COMPUTED_SEPARATELY)
@@ -497,7 +497,7 @@ def features_computed_twice():
     with tf.GradientTape() as tape:
         conv = features(x)  # here
         score = tf.reduce_sum(features(x))
-    return explained(tape, score, conv)
+    return check_finding(tape, score, conv)
 
 
 @pytest.mark.parametrize(("cause", "function"), PROGRAMS)

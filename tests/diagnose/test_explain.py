@@ -178,18 +178,18 @@ def test_lines_option_locates_each_call():
 
 def test_line_inside_a_function_is_found_if_it_runs_eagerly():
     @tf.function
-    def rounded(x):
+    def round_values(x):
         return tf.round(x)
 
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
-        y = rounded(x)
+        y = round_values(x)
     assert "tf.config.run_functions_eagerly(True)" in tape.explain(y, x)[0].fix
 
     tf.config.run_functions_eagerly(True)
     try:
         with tf.GradientTape() as tape:
-            y = rounded(x)
+            y = round_values(x)
     finally:
         tf.config.run_functions_eagerly(False)
     assert tape.explain(y, x)[0].line.text == "return tf.round(x)"
@@ -203,11 +203,11 @@ def test_threads_that_python_did_not_start_are_ignored():
         computed.set()
         done.wait()
 
-    x, rounded = tf.Variable(2.0), tf.function(tf.round)
+    x, round_values = tf.Variable(2.0), tf.function(tf.round)
     with tf.GradientTape() as tape:
         _thread.start_new_thread(compute, ())
         computed.wait()
-        y = rounded(x)
+        y = round_values(x)
     try:
         assert tape.explain(y, x)[0].cause != causes.ANOTHER_THREAD
     finally:

@@ -137,7 +137,7 @@ def run(program, name):
     return names
 
 
-def corrected(program, number, replacement):
+def correct(program, number, replacement):
     """Replaces a line of a program; if there is no replacement, moves it down into the block."""
     lines = program.splitlines()
     line = lines[number - 1]
@@ -160,7 +160,7 @@ def test_following_the_fix_yields_gradients(name):
     (line,) = {f.line for f in missing}
     assert line.text.startswith(start)
 
-    working = run(corrected(program, line.line, replacement), name)
+    working = run(correct(program, line.line, replacement), name)
     assert working["explanation"].connected
     assert None not in [g if g is None else 0 for g in working["grads"]]
 

@@ -115,10 +115,10 @@ def test_a_function_that_requires_its_dtype_is_checked_in_it():
 
     def make(factor):
         @tf.custom_gradient
-        def weighted(x):
+        def apply_weights(x):
             return x * weights, lambda g: g * weights * factor
 
-        return weighted
+        return apply_weights
 
     assert verify(make(1.0), [1.0, 2.0])
     wrong = verify(make(1.2), [1.0, 2.0])
@@ -131,13 +131,13 @@ def test_gradients_of_variables_that_a_function_reads_are_checked():
 
     def make(factor):
         @tf.custom_gradient
-        def scaled(x):
+        def scale(x):
             def grad(g, variables):  # noqa: ARG001
                 return g * v, [g * x * factor]
 
             return x * v, grad
 
-        return scaled
+        return scale
 
     assert verify(make(1.0), [1.0, 2.0])
     wrong = verify(make(2.0), [1.0, 2.0])

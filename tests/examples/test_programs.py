@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.programs import EXAMPLES, compared
+from parity.programs import EXAMPLES, compare_results
 
 ANSWERS = EXAMPLES.recorded()
 
@@ -16,7 +16,7 @@ def test_results_agree_with_tensorflow(example, name, capsys):
     numbers = {n: float(x) for n, x in example(name).main(["--small"]).items()}
     printed = capsys.readouterr().out
 
-    assert compared(ANSWERS[name], numbers, EXAMPLES.tolerance).wrong == []
+    assert compare_results(ANSWERS[name], numbers, EXAMPLES.tolerance).wrong == []
     assert [number for number in numbers if number not in printed] == []
 
 

@@ -11,7 +11,7 @@ from retrograde.files import checked_json
 from retrograde.files.checked_json import MAX_LEVELS, parse_json, read_json
 
 
-def nested(levels):
+def nested_list(levels):
     return "[" * levels + "]" * levels
 
 
@@ -31,13 +31,13 @@ def test_parse_json():
 def test_nesting_is_limited_before_parsing():
     message = "Cannot read a.json: it nests more than 200 levels of lists and dicts."
 
-    assert parse_json(nested(MAX_LEVELS), "a.json")
-    assert error_message(nested(MAX_LEVELS + 1)) == message
+    assert parse_json(nested_list(MAX_LEVELS), "a.json")
+    assert error_message(nested_list(MAX_LEVELS + 1)) == message
     assert error_message('{"a":' * 100_000) == message
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(10**6)  # without the check, the parser would overflow the stack
     try:
-        assert error_message(nested(1_000_000)) == message
+        assert error_message(nested_list(1_000_000)) == message
     finally:
         sys.setrecursionlimit(before)
 
@@ -103,7 +103,7 @@ def save_dataset(directory):
 def test_deep_nesting_raises_in_all_formats(tmp_path, save):
     name, load = save(tmp_path)
     load()
-    (tmp_path / name).write_text(nested(100_000))
+    (tmp_path / name).write_text(nested_list(100_000))
 
     with pytest.raises(tf.errors.DataLossError):
         load()
@@ -118,7 +118,7 @@ def iterator_state(start):
     "state",
     [
         b"not JSON",
-        nested(100_000).encode(),
+        nested_list(100_000).encode(),
         b"[]",
         b'{"taken": -1, "iterations": []}',
         b'{"taken": "1", "iterations": []}',

@@ -49,14 +49,14 @@ def test_products_of_stacks(stack):
     a, b = matrices(*stack, 128, 64, 96, dtype=np.float64)
     expected = np.einsum("...ij,...jk->...ik", a, b)
 
-    np.testing.assert_allclose(blas_threads.stacked(a, b), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(blas_threads.matmul_stacks(a, b), expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(
-        blas_threads.stacked(a, b[:1]),
+        blas_threads.matmul_stacks(a, b[:1]),
         np.einsum("...ij,...jk->...ik", a, b[:1]),
         rtol=1e-9,
         atol=1e-9,
     )
-    swapped = blas_threads.stacked(b.swapaxes(-1, -2), a.swapaxes(-1, -2))
+    swapped = blas_threads.matmul_stacks(b.swapaxes(-1, -2), a.swapaxes(-1, -2))
     np.testing.assert_allclose(swapped, expected.swapaxes(-1, -2), rtol=1e-9, atol=1e-9)
 
 
@@ -65,7 +65,7 @@ def test_products_of_stacks(stack):
 )
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, shape):
     a, b = matrices(*shape)
-    multiply = blas_threads.dot if a.ndim == 2 else blas_threads.stacked
+    multiply = blas_threads.dot if a.ndim == 2 else blas_threads.matmul_stacks
     results = []
     for count in (1, 2, 3):
         monkeypatch.setattr(blocks, "threads", lambda count=count: count)

@@ -55,7 +55,7 @@ def record(step, *tensors):
     return recorded, frozenset(recorded.numbers[r._id] for r in results)
 
 
-def compiled(step):
+def compile_step(step):
     """Compiles the function of a `Fused`."""
     writer = SourceWriter()
     step.write(writer, "fused")
@@ -68,7 +68,7 @@ def replay(steps, known):
     for step in steps:
         arrays = [values[v] for v in step.inputs]
         if isinstance(step, Fused):
-            results = quiet_context().run(compiled(step), *arrays)
+            results = quiet_context().run(compile_step(step), *arrays)
         else:
             results = quiet_context().run(step.primitive, *arrays, **step.attrs)
             results = results if step.primitive.outputs else (results,)
@@ -503,7 +503,7 @@ def test_the_memory_of_dead_inputs_is_reused():
     (group,) = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     x = recorded.arrays[0].copy()
 
-    (result,) = compiled(group)(x, np.float32(2))
+    (result,) = compile_step(group)(x, np.float32(2))
 
     assert result is x
     assert_same(result, recorded.arrays[y])
@@ -554,7 +554,7 @@ def test_transposed_and_read_only_memory_is_not_reused(layout):
     x = recorded.arrays[0].T.copy().T if layout == "transposed" else recorded.arrays[0].copy()
     x.flags.writeable = layout != "read-only"
 
-    (result,) = compiled(group)(x, np.float32(2))
+    (result,) = compile_step(group)(x, np.float32(2))
 
     assert not np.shares_memory(result, x)
     assert_same(result, recorded.arrays[y])
@@ -573,7 +573,7 @@ def test_several_threads_can_run_a_group_at_once():
     recorded, kept = record(lambda x: [tf.exp(tf.sin(x)) + x], numbers(1 << 20))
     (group,) = fuse(recorded.calls, recorded.specs, kept)
     (y,) = kept
-    run, results = compiled(group), []
+    run, results = compile_step(group), []
 
     def work():
         results.extend(run(recorded.arrays[0]))
@@ -598,7 +598,7 @@ def test_an_error_in_a_block_is_raised(index):
     b[index] = 0
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
-        compiled(group)(b)
+        compile_step(group)(b)
 
 
 SOURCE = """\

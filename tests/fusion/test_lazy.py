@@ -35,11 +35,11 @@ def count_computed_results(monkeypatch):
     counts = []
     run_group = lazy_calls._run_group
 
-    def counting(group, numbers):
+    def count_and_run(group, numbers):
         counts.append(len(numbers))
         return run_group(group, numbers)
 
-    monkeypatch.setattr(lazy_calls, "_run_group", counting)
+    monkeypatch.setattr(lazy_calls, "_run_group", count_and_run)
     return counts
 
 

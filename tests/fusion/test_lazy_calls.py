@@ -85,11 +85,11 @@ def test_full_reductions_are_deferred_and_agree_with_numpy(reduce, keepdims, dty
 def test_a_reduction_of_a_reduction():
     x = tf.constant(numbers(1_000_000))
 
-    def reduced():
+    def mean_and_sum():
         return tf.reduce_sum(tf.reduce_mean(tf.exp(x) * x, axis=-1, keepdims=True))
 
     for _ in range(3):  # fused from the second time on
-        assert_same(reduced(), eagerly(reduced))
+        assert_same(mean_and_sum(), eagerly(mean_and_sum))
 
 
 def test_sums_over_some_axes_are_not_deferred():

@@ -45,7 +45,7 @@ def functional():
     return keras.Model(x, layers.Dense(1)(layers.Dropout(0.5)(y)))
 
 
-def recurrent():
+def recurrent_model():
     return keras.Sequential([layers.Reshape((4, 1)), layers.GRU(3), layers.Dense(1)])
 
 
@@ -53,7 +53,7 @@ MODELS = {
     "sequential": sequential,
     "functional": functional,
     "subclassed": Blocks,
-    "recurrent": recurrent,
+    "recurrent": recurrent_model,
 }
 OPTIMIZERS = {
     "sgd": lambda: keras.optimizers.SGD(0.05, momentum=0.9),

@@ -33,7 +33,7 @@ def test_newer_run_replaces_results_per_file(tmp_path):
         tmp_path / "a.jsonl", ["a_test.py::x", "failed", ""], ["b_test.py::y", "passed", ""]
     )
     new = results(tmp_path / "b.jsonl", ["a_test.py::z", "passed", ""])
-    old.updated(new).write()
+    old.merge(new).write()
 
     assert Results.read(old.path).passed() == {"a_test.py::z", "b_test.py::y"}
     assert len(Results.read(old.path).outcomes) == 2

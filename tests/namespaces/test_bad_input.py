@@ -65,7 +65,7 @@ def full(value):
     return lambda x: tf.constant(np.full(x.shape, value, np.float32))
 
 
-def shaped(change):
+def change_shapes(change):
     """Changes the shape of sources that are not scalars or empty."""
     return lambda x: tf.constant(change(x) if x.size and x.ndim else x)
 
@@ -90,15 +90,15 @@ FAULTS = {
     "zero": full(0.0),
     "huge": full(-1e30),
     "scalar": lambda _: tf.constant(0.5),
-    "one_leading_axis_more": shaped(lambda x: x[None]),
-    "one_trailing_axis_more": shaped(lambda x: x[..., None]),
-    "one_axis_fewer": shaped(lambda x: x[0]),
-    "one_row_fewer": shaped(lambda x: x[1:]),
-    "one_row_more": shaped(lambda x: np.concatenate([x, x[:1]])),
-    "one_column_fewer": shaped(lambda x: x[..., 1:]),
-    "one_column_more": shaped(lambda x: np.concatenate([x, x[..., :1]], -1)),
-    "no_columns": shaped(lambda x: x[..., :0]),
-    "no_rows": shaped(lambda x: x[:0]),
+    "one_leading_axis_more": change_shapes(lambda x: x[None]),
+    "one_trailing_axis_more": change_shapes(lambda x: x[..., None]),
+    "one_axis_fewer": change_shapes(lambda x: x[0]),
+    "one_row_fewer": change_shapes(lambda x: x[1:]),
+    "one_row_more": change_shapes(lambda x: np.concatenate([x, x[:1]])),
+    "one_column_fewer": change_shapes(lambda x: x[..., 1:]),
+    "one_column_more": change_shapes(lambda x: np.concatenate([x, x[..., :1]], -1)),
+    "no_columns": change_shapes(lambda x: x[..., :0]),
+    "no_rows": change_shapes(lambda x: x[:0]),
     "empty": lambda x: tf.zeros([0] * max(1, x.ndim)),
     "five_elements": lambda _: tf.ones([5]),
     "six_axes": lambda _: tf.ones([2, 1, 3, 1, 2, 1]),
@@ -144,7 +144,7 @@ def run(name, expression, faults=()):
     tape.gradient([y for y in result if is_inexact(y)], sources.created)
 
 
-def unintended(error, name):
+def describe_unintended(error, name):
     """Describes an error that no `raise` statement of the library raised; else `None`."""
     traceback = error.__traceback__
     while traceback.tb_next is not None:
@@ -168,7 +168,7 @@ def test_invalid_tensors_raise_deliberate_errors(namespace, faults):
         try:
             run(name, expression, faults)
         except Exception as error:
-            assert unintended(error, name) is None, f"{name}: {expression} with {faults}"
+            assert describe_unintended(error, name) is None, f"{name}: {expression} with {faults}"
 
 
 # Invalid arguments
@@ -236,5 +236,5 @@ def test_invalid_arguments_raise_deliberate_errors(namespace, number, value):
         try:
             run(name, call)
         except Exception as error:
-            allowed = is_python_type_error(error) or unintended(error, name) is None
+            allowed = is_python_type_error(error) or describe_unintended(error, name) is None
             assert allowed, f"{name}: {call}"

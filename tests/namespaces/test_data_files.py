@@ -235,7 +235,7 @@ def test_sharded_snapshots(tmp_path):
 # Fingerprints
 
 
-def scaled(x, factor=2):
+def scale(x, factor=2):
     return x * factor
 
 
@@ -244,7 +244,7 @@ DISTINCT = {
     "longer": lambda: Dataset.range(4),
     "map": lambda: Dataset.range(3).map(lambda x: x + 1),
     "other_map": lambda: Dataset.range(3).map(lambda x: x + 2),
-    "named": lambda: Dataset.range(3).map(scaled),
+    "named": lambda: Dataset.range(3).map(scale),
     "batch": lambda: Dataset.range(3).batch(2),
     "larger_batch": lambda: Dataset.range(3).batch(3),
     "data": lambda: Dataset.from_tensor_slices([1.0, 2.0]),

@@ -59,7 +59,7 @@ def to_lists(element):
     return tf.nest.map_structure(lambda x: x.numpy().tolist(), element)
 
 
-def remaining(iterator):
+def remaining_elements(iterator):
     return [to_lists(element) for element in iterator]
 
 
@@ -72,26 +72,26 @@ def test_restored_iterator_continues_like_the_saved_one(name, taken, tmp_path):
     iterator = iter(dataset)
     list(itertools.islice(iterator, taken))
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
-    expected = remaining(iterator)
+    expected = remaining_elements(iterator)
 
     tf.random.uniform([])
     for other in (iter(dataset), iter(DATASETS[name]())):
         list(itertools.islice(other, 2))
         tf.train.Checkpoint(iterator=other).read(path).assert_consumed()
-        assert remaining(other) == expected
+        assert remaining_elements(other) == expected
 
 
 def test_iterations_after_a_restored_one_differ(tmp_path):
     dataset = Dataset.range(20).shuffle(20).repeat()
     iterator = iter(dataset)
-    epochs = [remaining(itertools.islice(iterator, 20)) for _ in range(2)]
+    epochs = [remaining_elements(itertools.islice(iterator, 20)) for _ in range(2)]
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
     other = iter(Dataset.range(20).shuffle(20).repeat())
     tf.train.Checkpoint(iterator=other).read(path)
-    next_epoch = remaining(itertools.islice(other, 20))
+    next_epoch = remaining_elements(itertools.islice(other, 20))
     assert sorted(next_epoch) == list(range(20))
     assert next_epoch not in epochs
-    assert next_epoch == remaining(itertools.islice(iterator, 20))
+    assert next_epoch == remaining_elements(itertools.islice(iterator, 20))
 
 
 def test_skipped_elements_are_not_computed(tmp_path):
@@ -134,27 +134,27 @@ def test_restoring_stops_the_previous_threads(tmp_path):
 
 def test_exhausted_iterator_stays_exhausted(tmp_path):
     iterator = iter(Dataset.range(3))
-    assert remaining(iterator) == [0, 1, 2]
+    assert remaining_elements(iterator) == [0, 1, 2]
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
     other = iter(Dataset.range(3))
     tf.train.Checkpoint(iterator=other).read(path)
-    assert remaining(other) == []
+    assert remaining_elements(other) == []
 
 
 def test_failed_elements_are_counted(tmp_path):
-    def failing(x):
+    def raise_at_one(x):
         if int(x) == 1:
             raise KeyError("one")
         return x
 
-    iterator = iter(Dataset.range(5).map(failing))
+    iterator = iter(Dataset.range(5).map(raise_at_one))
     assert int(next(iterator)) == 0
     with pytest.raises(KeyError):
         next(iterator)
     path = tf.train.Checkpoint(iterator=iterator).write(tmp_path / "a")
-    other = iter(Dataset.range(5).map(failing))
+    other = iter(Dataset.range(5).map(raise_at_one))
     tf.train.Checkpoint(iterator=other).read(path)
-    assert remaining(other) == [2, 3, 4]
+    assert remaining_elements(other) == [2, 3, 4]
 
 
 def test_numpy_iterators_can_be_saved(tmp_path):

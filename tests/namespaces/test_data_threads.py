@@ -15,7 +15,7 @@ def data_threads():
     return [t for t in threading.enumerate() if t.name.startswith("retrograde-data")]
 
 
-def failing(x):
+def raise_at_three(x):
     if x == 3:
         raise KeyError("three")
     return x
@@ -35,7 +35,7 @@ PIPELINES = {
 def test_errors_in_threads_are_raised_in_order_with_traceback(name):
     elements = []
     with pytest.raises(KeyError) as caught:
-        for x in PIPELINES[name](Dataset.range(10), failing):
+        for x in PIPELINES[name](Dataset.range(10), raise_at_three):
             elements.append(int(x))
     assert elements == [0, 1, 2][: len(elements)]
     assert name == "interleave" or elements == [0, 1, 2]

@@ -73,11 +73,11 @@ def test_a_training_step_gives_what_it_gives_without_a_strategy(strategy):
         return loss
 
     @tf.function
-    def distributed(x):
+    def distributed_step(x):
         losses = strategy.run(step, args=(x,), kwargs={"scale": 3.0})
         return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
 
-    losses = [float(distributed(x)) for x in strategy.experimental_distribute_dataset(data)]
+    losses = [float(distributed_step(x)) for x in strategy.experimental_distribute_dataset(data)]
 
     np.testing.assert_allclose(losses, [7.5, 0.0])
     np.testing.assert_allclose(w, [0.7, 1.4])

@@ -24,7 +24,7 @@ def layer_of(path):
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
-def imported(nodes):
+def imported_modules(nodes):
     """Yields the full names of the modules that the import statements among `nodes` import."""
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -34,7 +34,7 @@ def imported(nodes):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def parsed(path):
+def parse(path):
     return ast.parse(path.read_text())
 
 
@@ -44,9 +44,9 @@ def is_for_type_checkers(node):
 
 def layers(path):
     """Returns the subpackages that a file imports from, also inside functions."""
-    tree = parsed(path)
+    tree = parse(path)
     typing = {n for node in ast.walk(tree) if is_for_type_checkers(node) for n in ast.walk(node)}
-    names = imported(node for node in ast.walk(tree) if node not in typing)
+    names = imported_modules(node for node in ast.walk(tree) if node not in typing)
     return {n.split(".")[1] for n in names if n.startswith("retrograde.")}
 
 
@@ -73,7 +73,7 @@ def test_files_import_only_lower_layers(path):
 
 def named_in_strings(path):
     """Returns the subpackages in strings that are module names, as for `import_module`."""
-    strings = [n.value for n in ast.walk(parsed(path)) if isinstance(n, ast.Constant)]
+    strings = [n.value for n in ast.walk(parse(path)) if isinstance(n, ast.Constant)]
     names = [s for s in strings if isinstance(s, str) and re.fullmatch(r"retrograde(\.\w+)+", s)]
     return {name.split(".")[1] for name in names}
 
@@ -94,13 +94,13 @@ def test_diagnose_and_program_do_not_import_each_other(path):
     assert other not in layers(path) | named_in_strings(path)
 
 
-def registered():
+def registered_modules():
     """Returns the modules that are registered as hooks, which `core` imports by name."""
     return {*hooks.TAPE_METHODS.values(), *hooks.VARIABLE_METHODS.values(), *FUNCTIONS.values()}
 
 
 def test_only_packages_above_core_register_hooks():
-    layers_above = {name.split(".")[1] for name in registered()}
+    layers_above = {name.split(".")[1] for name in registered_modules()}
 
     assert layers_above <= {"derivatives", "diagnose", "fusion", "ops"}
 
@@ -121,7 +121,7 @@ def test_registered_hooks_exist(name, module):
 def test_core_and_values_look_up_no_primitive_by_name(path):
     lookups = [
         ast.unparse(node)
-        for node in ast.walk(parsed(path))
+        for node in ast.walk(parse(path))
         if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load))
         or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
     ]
@@ -141,13 +141,15 @@ def test_core_and_fusion_do_not_mention_keras(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_heavy_packages_are_imported_inside_functions(path):
     heavy = {*HEAVY} - ({"keras"} if layer_of(path) == "keras_backend" else set())
-    names = {name.split(".")[0] for name in imported(parsed(path).body)}
+    names = {name.split(".")[0] for name in imported_modules(parse(path).body)}
 
     assert not names & heavy
 
 
 def test_core_does_not_import_jax():
-    names = [n for p in FILES if layer_of(p) == "core" for n in imported(ast.walk(parsed(p)))]
+    names = [
+        n for p in FILES if layer_of(p) == "core" for n in imported_modules(ast.walk(parse(p)))
+    ]
 
     assert not [name for name in names if name.split(".")[0] in ("jax", "jaxlib")]
 

@@ -19,7 +19,7 @@ def random(*shape, dtype="float64", seed=0):
     return x.astype(dtype)
 
 
-def well_conditioned(*shape, dtype="float64", seed=0):
+def well_conditioned_matrix(*shape, dtype="float64", seed=0):
     return random(*shape, dtype=dtype, seed=seed) + 3 * np.eye(shape[-1], dtype=dtype)
 
 
@@ -35,7 +35,7 @@ def close(actual, expected):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3), (0,)])
 def test_solve_satisfies_the_equations(batch, dtype):
-    a, b = well_conditioned(*batch, 3, 3, dtype=dtype), random(*batch, 3, 2, dtype=dtype)
+    a, b = well_conditioned_matrix(*batch, 3, 3, dtype=dtype), random(*batch, 3, 2, dtype=dtype)
 
     close(a @ tf.linalg.solve(a, b).numpy() + tf.zeros_like(b), b)
     close(np.conj(a.mT) @ tf.linalg.solve(a, b, adjoint=True).numpy() + tf.zeros_like(b), b)
@@ -53,7 +53,7 @@ def test_solve_satisfies_the_equations(batch, dtype):
     [((), ()), ((2,), ()), ((), (2, 3)), ((3, 1), (2,)), ((7,), (7,)), ((0,), ())],
 )
 def test_triangular_solve_broadcasts_batches(shape_a, shape_b, dtype, lower, adjoint):
-    a, b = well_conditioned(*shape_a, 3, 3, dtype=dtype), random(*shape_b, 3, 2, dtype=dtype)
+    a, b = well_conditioned_matrix(*shape_a, 3, 3, dtype=dtype), random(*shape_b, 3, 2, dtype=dtype)
     triangle = np.tril(a) if lower else np.triu(a)
     triangle = np.conj(triangle.mT) if adjoint else triangle
 
@@ -67,7 +67,10 @@ def test_triangular_solve_broadcasts_batches(shape_a, shape_b, dtype, lower, adj
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_triangular_solve_accepts_any_memory_layout(order):
-    a, b = np.asarray(well_conditioned(4, 4), order=order), np.asarray(random(4, 3), order=order)
+    a, b = (
+        np.asarray(well_conditioned_matrix(4, 4), order=order),
+        np.asarray(random(4, 3), order=order),
+    )
 
     close(tf.linalg.triangular_solve(a, b), scipy.linalg.solve_triangular(a, b, lower=True))
 
@@ -80,7 +83,7 @@ def test_a_zero_on_the_diagonal_gives_no_finite_solution():
 
 
 def test_cholesky_solve_broadcasts_batches():
-    a = well_conditioned(2, 3, 3)
+    a = well_conditioned_matrix(2, 3, 3)
     positive = a @ a.mT
     b = random(4, 1, 3, 2)
 
@@ -90,7 +93,7 @@ def test_cholesky_solve_broadcasts_batches():
 
 
 def test_one_permutation_for_many_right_hand_sides():
-    a, b = well_conditioned(3, 3)[::-1].copy(), random(2, 3, 1)
+    a, b = well_conditioned_matrix(3, 3)[::-1].copy(), random(2, 3, 1)
     lu, p = tf.linalg.lu(a)
 
     close(tf.linalg.lu_solve(lu, p, b), np.linalg.inv(a) @ b)
@@ -110,7 +113,7 @@ def test_one_permutation_for_many_right_hand_sides():
     ],
 )
 def test_no_gradient_flows_to_unwatched_inputs(f):
-    a, b = tf.constant(well_conditioned(3, 3)), tf.constant(random(3, 2))
+    a, b = tf.constant(well_conditioned_matrix(3, 3)), tf.constant(random(3, 2))
     for watched, other in ((a, b), (b, a)):
         with tf.GradientTape() as tape:
             tape.watch(watched)
@@ -205,7 +208,7 @@ def test_matrix_rank():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_tridiagonal_systems_in_every_format(dtype):
-    matrix = np.triu(np.tril(well_conditioned(2, 4, 4, dtype=dtype), 1), -1)
+    matrix = np.triu(np.tril(well_conditioned_matrix(2, 4, 4, dtype=dtype), 1), -1)
     b = random(2, 4, 3, dtype=dtype)
     above, main, below = (np.diagonal(matrix, k, -2, -1) for k in (1, 0, -1))
     pad = np.full((2, 1), np.nan, dtype)  # not read
@@ -269,7 +272,7 @@ def test_unread_elements_have_no_gradient():
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_banded_triangular_solve_broadcasts_batches(dtype, lower, adjoint):
-    matrix = well_conditioned(2, 1, 4, 4, dtype=dtype)
+    matrix = well_conditioned_matrix(2, 1, 4, 4, dtype=dtype)
     matrix = np.triu(np.tril(matrix), -2) if lower else np.tril(np.triu(matrix), 2)
     bands = np.full((2, 1, 3, 4), np.nan, dtype)
     for k in range(3):
@@ -366,7 +369,7 @@ class Operator:
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_conjugate_gradients_find_the_solution(dtype):
-    a = well_conditioned(4, 4, dtype=dtype)
+    a = well_conditioned_matrix(4, 4, dtype=dtype)
     a = a @ np.conj(a.T)
     b = random(3, 4, dtype=dtype)
     expected = np.linalg.solve(a, b[..., None])[..., 0]
@@ -394,7 +397,7 @@ def test_conjugate_gradients_stop_at_max_iter_or_tolerance():
 
 
 def test_conjugate_gradients_are_differentiable():
-    a = well_conditioned(3, 3)
+    a = well_conditioned_matrix(3, 3)
     a = a @ a.T
 
     def solve(a, b):

@@ -14,7 +14,7 @@ LABELS = [[1, 2], [3, 3]]
 LOGITS = np.random.default_rng(5).normal(size=(5, 2, 4))
 
 
-def merged(path, blank):
+def collapse(path, blank):
     """Returns the labels of a path: repetitions are merged, then blanks are removed."""
     return tuple(k for k, _ in itertools.groupby(path) if k != blank)
 
@@ -25,7 +25,7 @@ def probabilities(logits, blank):
     totals = {}
     for path in itertools.product(range(p.shape[1]), repeat=len(p)):
         probability = np.prod([row[k] for row, k in zip(p, path, strict=True)])
-        totals[merged(path, blank)] = totals.get(merged(path, blank), 0) + probability
+        totals[collapse(path, blank)] = totals.get(collapse(path, blank), 0) + probability
     return totals
 
 
@@ -59,7 +59,7 @@ def test_gradient_weights_each_path_by_its_probability():
     p = np.exp(LOGITS[:3, 0]) / np.exp(LOGITS[:3, 0]).sum(-1, keepdims=True)
     visited, total = np.zeros_like(p), 0
     for path in itertools.product(range(4), repeat=3):
-        if merged(path, 0) == (1,):
+        if collapse(path, 0) == (1,):
             probability = np.prod(p[np.arange(3), path])
             visited[np.arange(3), path] += probability
             total += probability
@@ -274,7 +274,7 @@ def test_greedy_decoder_selects_the_best_class_at_each_step(blank, merge):
         path = x[:time, b].argmax(-1).tolist()
         expected.append([k for k in path if k != blank_class])
         if merge:
-            expected[-1] = list(merged(path, blank_class))
+            expected[-1] = list(collapse(path, blank_class))
 
     assert rows_of(labels) == expected
     assert labels.dtype == tf.int64

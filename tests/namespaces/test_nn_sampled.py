@@ -16,7 +16,7 @@ LOSSES = {"nce_loss": tf.nn.nce_loss, "sampled_softmax_loss": tf.nn.sampled_soft
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
-def sampled(loss, weights, biases, inputs, **options):
+def loss_with_all_classes(loss, weights, biases, inputs, **options):
     all_classes = tf.random.all_candidate_sampler(tf.constant(LABELS, tf.int64), 2, 6, True)
     return loss(weights, biases, LABELS, inputs, 6, 6, 2, all_classes, **options)
 
@@ -25,7 +25,9 @@ def sampled(loss, weights, biases, inputs, **options):
 
 
 def test_sampling_all_classes_gives_the_full_softmax():
-    y = sampled(tf.nn.sampled_softmax_loss, float64(WEIGHTS), float64(BIASES), float64(INPUTS))
+    y = loss_with_all_classes(
+        tf.nn.sampled_softmax_loss, float64(WEIGHTS), float64(BIASES), float64(INPUTS)
+    )
     logits = INPUTS @ WEIGHTS.T + BIASES
     expected = np.zeros((2, 6))
     expected[[[0], [1]], LABELS] = 0.5
@@ -37,7 +39,7 @@ def test_sampling_all_classes_gives_the_full_softmax():
 @every_loss
 def test_gradients_of_sampled_losses_match_differences_to_second_order(loss):
     check_gradients(
-        lambda w, b, x: sampled(loss, w, b, x, remove_accidental_hits=False),
+        lambda w, b, x: loss_with_all_classes(loss, w, b, x, remove_accidental_hits=False),
         [tf.constant(v) for v in (WEIGHTS, BIASES, INPUTS)],
         order=2,
     )
@@ -47,7 +49,7 @@ def test_gradients_of_sampled_losses_match_differences_to_second_order(loss):
 def test_gradients_of_weights_and_biases_are_indexed_slices(loss):
     w, b = tf.Variable(WEIGHTS), tf.Variable(BIASES)
     with tf.GradientTape() as tape:
-        y = sampled(loss, w, b, tf.constant(INPUTS))
+        y = loss_with_all_classes(loss, w, b, tf.constant(INPUTS))
     for g in tape.gradient(y, [w, b]):
         assert isinstance(g, tf.IndexedSlices)
         assert g.indices.numpy().tolist() == [1, 0, 4, 5, 0, 1, 2, 3, 4, 5]

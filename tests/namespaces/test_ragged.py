@@ -17,11 +17,11 @@ DATA = pathlib.Path(__file__).parents[1] / "data"
 ANSWERS = json.loads((DATA / "ragged_answers.json").read_text())
 
 
-def ragged(values, lengths=(2, 0, 1, 3)):
+def make_ragged(values, lengths=(2, 0, 1, 3)):
     return tf.RaggedTensor.from_row_lengths(values, list(lengths))
 
 
-def nested(values):
+def make_nested(values):
     return tf.RaggedTensor.from_nested_row_lengths(values, [[2, 0, 1], [2, 1, 3]])
 
 
@@ -39,25 +39,27 @@ COLUMN = [[2.0], [3.0], [5.0], [7.0]]
 SPEC = tf.RaggedTensorSpec([None], tf.float64, ragged_rank=0)
 
 GRADIENTS = {
-    "multiply": lambda v: (ragged(v) * ragged(v)).flat_values,
-    "column": lambda v: (ragged(v) * tf.constant(COLUMN, tf.float64)).flat_values,
-    "broadcast": lambda v: (ragged(v) * tf.reshape(v[:4], [4, 1])).flat_values,
-    "scalar": lambda v: (v[0] / ragged(v)).flat_values,
-    "where": lambda v: tf.where(ragged(v) > 0.5, ragged(v), ragged(v) ** 3.0).flat_values,
-    "sum": lambda v: tf.reduce_sum(ragged(v), axis=1),
-    "sum_rows": lambda v: tf.reduce_sum(ragged(v), axis=0),
-    "sum_nested": lambda v: tf.reduce_sum(nested(v), axis=1).flat_values,
-    "sum_outer": lambda v: tf.reduce_sum(nested(v), axis=0).flat_values,
-    "mean": lambda v: tf.reduce_mean(ragged(v), axis=0),
-    "prod": lambda v: tf.reduce_prod(ragged(v), axis=1),
-    "max": lambda v: tf.reduce_max(ragged(v), axis=1)[2:],
-    "min": lambda v: tf.reduce_min(ragged(v), axis=0),
-    "logsumexp": lambda v: tf.reduce_logsumexp(ragged(v), axis=0),
-    "variance": lambda v: tf.math.reduce_variance(ragged(v), axis=0),
-    "softmax": lambda v: tf.nn.softmax(ragged(v)).flat_values,
-    "to_tensor": lambda v: ragged(v).to_tensor(default_value=v[1]),
-    "truncated": lambda v: ragged(v).to_tensor(shape=[None, 2]),
-    "to_sparse": lambda v: ragged(v).to_sparse().values,
+    "multiply": lambda v: (make_ragged(v) * make_ragged(v)).flat_values,
+    "column": lambda v: (make_ragged(v) * tf.constant(COLUMN, tf.float64)).flat_values,
+    "broadcast": lambda v: (make_ragged(v) * tf.reshape(v[:4], [4, 1])).flat_values,
+    "scalar": lambda v: (v[0] / make_ragged(v)).flat_values,
+    "where": lambda v: (
+        tf.where(make_ragged(v) > 0.5, make_ragged(v), make_ragged(v) ** 3.0).flat_values
+    ),
+    "sum": lambda v: tf.reduce_sum(make_ragged(v), axis=1),
+    "sum_rows": lambda v: tf.reduce_sum(make_ragged(v), axis=0),
+    "sum_nested": lambda v: tf.reduce_sum(make_nested(v), axis=1).flat_values,
+    "sum_outer": lambda v: tf.reduce_sum(make_nested(v), axis=0).flat_values,
+    "mean": lambda v: tf.reduce_mean(make_ragged(v), axis=0),
+    "prod": lambda v: tf.reduce_prod(make_ragged(v), axis=1),
+    "max": lambda v: tf.reduce_max(make_ragged(v), axis=1)[2:],
+    "min": lambda v: tf.reduce_min(make_ragged(v), axis=0),
+    "logsumexp": lambda v: tf.reduce_logsumexp(make_ragged(v), axis=0),
+    "variance": lambda v: tf.math.reduce_variance(make_ragged(v), axis=0),
+    "softmax": lambda v: tf.nn.softmax(make_ragged(v)).flat_values,
+    "to_tensor": lambda v: make_ragged(v).to_tensor(default_value=v[1]),
+    "truncated": lambda v: make_ragged(v).to_tensor(shape=[None, 2]),
+    "to_sparse": lambda v: make_ragged(v).to_sparse().values,
     "from_tensor": lambda v: (
         tf.RaggedTensor.from_tensor(tf.reshape(v, [2, 3]), lengths=[1, 3]).flat_values
     ),
@@ -66,43 +68,51 @@ GRADIENTS = {
             tf.SparseTensor([[0, 0], [2, 0], [2, 1]], v[:3], [3, 2])
         ).flat_values
     ),
-    "row": lambda v: ragged(v)[3],
-    "rows": lambda v: ragged(v)[::2].flat_values,
-    "columns": lambda v: ragged(v)[:, :2].flat_values,
-    "concat": lambda v: tf.concat([ragged(v), ragged(v * v)], axis=1).flat_values,
-    "concat_dense": lambda v: tf.concat([ragged(v), tf.reshape(v[:4], [4, 1])], 1).flat_values,
-    "stack": lambda v: tf.stack([ragged(v), ragged(v * v)], axis=1).flat_values,
-    "gather": lambda v: tf.gather(ragged(v), [3, 0, 3]).flat_values,
+    "row": lambda v: make_ragged(v)[3],
+    "rows": lambda v: make_ragged(v)[::2].flat_values,
+    "columns": lambda v: make_ragged(v)[:, :2].flat_values,
+    "concat": lambda v: tf.concat([make_ragged(v), make_ragged(v * v)], axis=1).flat_values,
+    "concat_dense": lambda v: tf.concat([make_ragged(v), tf.reshape(v[:4], [4, 1])], 1).flat_values,
+    "stack": lambda v: tf.stack([make_ragged(v), make_ragged(v * v)], axis=1).flat_values,
+    "gather": lambda v: tf.gather(make_ragged(v), [3, 0, 3]).flat_values,
     "gather_within": lambda v: (
-        tf.gather(ragged(v), tf.ragged.constant([[1], [], [0, 0], [2]]), batch_dims=1).flat_values
+        tf.gather(
+            make_ragged(v), tf.ragged.constant([[1], [], [0, 0], [2]]), batch_dims=1
+        ).flat_values
     ),
     "lookup": lambda v: (
         tf.nn.embedding_lookup(tf.reshape(v, [3, 2]), tf.ragged.constant([[2, 2], [0]])).flat_values
     ),
-    "expand_dims": lambda v: tf.expand_dims(ragged(v), 1).flat_values,
-    "reverse": lambda v: tf.reverse(ragged(v), [0, 1]).flat_values,
-    "boolean_mask": lambda v: tf.ragged.boolean_mask(ragged(v), ragged(v) > 0.0).flat_values,
-    "map_flat_values": lambda v: tf.ragged.map_flat_values(tf.sin, ragged(v)).flat_values,
+    "expand_dims": lambda v: tf.expand_dims(make_ragged(v), 1).flat_values,
+    "reverse": lambda v: tf.reverse(make_ragged(v), [0, 1]).flat_values,
+    "boolean_mask": lambda v: (
+        tf.ragged.boolean_mask(make_ragged(v), make_ragged(v) > 0.0).flat_values
+    ),
+    "map_flat_values": lambda v: tf.ragged.map_flat_values(tf.sin, make_ragged(v)).flat_values,
     "partitions": lambda v: (
         tf.ragged.stack_dynamic_partitions(v, [1, 0, 1, 1, 0, 2], 4).flat_values
     ),
-    "tile": lambda v: tf.tile(ragged(v), [2, 3]).flat_values,
-    "squeeze": lambda v: tf.squeeze(tf.expand_dims(ragged(v), 1), 1).flat_values,
-    "split": lambda v: tf.split(ragged(v), [1, 3])[1].flat_values,
-    "cumsum": lambda v: tf.cumsum(ragged(v), axis=1).flat_values,
-    "gather_nd": lambda v: tf.gather_nd(ragged(v), [[3, 2], [0, 1], [3, 2]]),
-    "segments": lambda v: tf.math.unsorted_segment_prod(ragged(v), [0, 1, 1, 0], 3).flat_values,
+    "tile": lambda v: tf.tile(make_ragged(v), [2, 3]).flat_values,
+    "squeeze": lambda v: tf.squeeze(tf.expand_dims(make_ragged(v), 1), 1).flat_values,
+    "split": lambda v: tf.split(make_ragged(v), [1, 3])[1].flat_values,
+    "cumsum": lambda v: tf.cumsum(make_ragged(v), axis=1).flat_values,
+    "gather_nd": lambda v: tf.gather_nd(make_ragged(v), [[3, 2], [0, 1], [3, 2]]),
+    "segments": lambda v: (
+        tf.math.unsorted_segment_prod(make_ragged(v), [0, 1, 1, 0], 3).flat_values
+    ),
     "map_fn": lambda v: (
         tf.map_fn(
-            lambda row: row * tf.reduce_sum(row), ragged(v), fn_output_signature=SPEC
+            lambda row: row * tf.reduce_sum(row), make_ragged(v), fn_output_signature=SPEC
         ).flat_values
     ),
     "map_fn_nested": lambda v: tf.map_fn(
-        lambda row: tf.reduce_sum(row * row), nested(v), fn_output_signature=tf.float64
+        lambda row: tf.reduce_sum(row * row), make_nested(v), fn_output_signature=tf.float64
     ),
-    "outer": lambda v: (nested(v) * ragged(v[:3], (2, 0, 1))[:, :, tf.newaxis]).flat_values,
-    "merge_dims": lambda v: nested(v).merge_dims(1, 2).flat_values,
-    "leaky_relu": lambda v: tf.nn.leaky_relu(ragged(v)).flat_values,
+    "outer": lambda v: (
+        (make_nested(v) * make_ragged(v[:3], (2, 0, 1))[:, :, tf.newaxis]).flat_values
+    ),
+    "merge_dims": lambda v: make_nested(v).merge_dims(1, 2).flat_values,
+    "leaky_relu": lambda v: tf.nn.leaky_relu(make_ragged(v)).flat_values,
 }
 
 
@@ -124,7 +134,7 @@ class TestTape:
         assert g.row_splits is x.row_splits
 
     def test_nested_source(self):
-        x = nested([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+        x = make_nested([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.reduce_sum(x * x, axis=[1, 2])
@@ -177,7 +187,7 @@ class TestTape:
 def test_repr():
     assert repr(tf.ragged.constant([[0.1, 2.0], []])) == "<tf.RaggedTensor [[0.1, 2.0], []]>"
     assert repr(tf.ragged.constant([["a"], []])) == "<tf.RaggedTensor [[b'a'], []]>"
-    assert repr(nested([1, 2, 3, 4, 5, 6])) == (
+    assert repr(make_nested([1, 2, 3, 4, 5, 6])) == (
         "<tf.RaggedTensor [[[1, 2], [3]], [], [[4, 5, 6]]]>"
     )
     assert repr(tf.ragged.constant([[1, 100]])) == "<tf.RaggedTensor [[1, 100]]>"
@@ -196,14 +206,18 @@ def test_numpy():
 
 
 def test_copies_and_pickles():
-    x = nested([1, 2, 3, 4, 5, 6])
+    x = make_nested([1, 2, 3, 4, 5, 6])
     for copied in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert copied.to_list() == x.to_list()
 
 
 def test_iteration_yields_rows():
     assert [row.numpy().tolist() for row in tf.ragged.constant([[1, 2], [3]])] == [[1, 2], [3]]
-    assert [row.to_list() for row in nested([1, 2, 3, 4, 5, 6])] == [[[1, 2], [3]], [], [[4, 5, 6]]]
+    assert [row.to_list() for row in make_nested([1, 2, 3, 4, 5, 6])] == [
+        [[1, 2], [3]],
+        [],
+        [[4, 5, 6]],
+    ]
 
 
 def test_bool_and_hash_raise():
@@ -293,7 +307,7 @@ def test_print():
 
 class TestNest:
     def test_components_are_flat_values_and_row_splits(self):
-        x = nested([1, 2, 3, 4, 5, 6])
+        x = make_nested([1, 2, 3, 4, 5, 6])
         parts = tf.nest.flatten(x, expand_composites=True)
 
         assert parts[0] is x.flat_values
@@ -398,7 +412,7 @@ INVALID = {
         "concat: the tensors have [3, 2] rows. Expected equal numbers.",
     ),
     "concat_rows": (
-        lambda: tf.concat([nested([1] * 6), nested([1] * 6)[::-1]], 2),
+        lambda: tf.concat([make_nested([1] * 6), make_nested([1] * 6)[::-1]], 2),
         "concat: the tensors have rows of different lengths.",
     ),
     "uniform_index": (
@@ -415,7 +429,7 @@ INVALID = {
         "boolean_mask: data and mask have rows of different lengths.",
     ),
     "outer": (
-        lambda: nested([1, 2, 3, 4, 5, 6]) * tf.ragged.constant([[1, 2], [3], []])[:, :, None],
+        lambda: make_nested([1, 2, 3, 4, 5, 6]) * tf.ragged.constant([[1, 2], [3], []])[:, :, None],
         "Two RaggedTensors of shapes (3, None, None) and (3, None, 1) cannot be broadcast. "
         "Expected equal row lengths.",
     ),
@@ -672,7 +686,7 @@ def test_softmax_in_half_precision_is_rounded_once(dtype):
     x = tf.cast(tf.constant(np.linspace(-3.0, 3.0, 300)), dtype)
 
     narrow, exact = (
-        tf.nn.softmax(ragged(v, [300])).flat_values for v in (x, tf.cast(x, "float32"))
+        tf.nn.softmax(make_ragged(v, [300])).flat_values for v in (x, tf.cast(x, "float32"))
     )
 
     assert narrow.dtype == dtype

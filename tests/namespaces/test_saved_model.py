@@ -608,7 +608,7 @@ def test_names_in_files_are_not_executed(saved_network, old, new, capsys):
 
 
 @tf.custom_gradient
-def bounded(x):
+def clip_gradient(x):
     return x, lambda g: tf.clip_by_norm(g, 0.5)
 
 
@@ -628,7 +628,7 @@ def test_gradient_function_of_custom_gradient_is_saved(tmp_path, sizes):
     x = tf.constant(np.linspace(1.0, 2.0, int(np.prod(shape))).reshape(shape).astype(np.float32))
     spec = tf.TensorSpec(sizes)
     original, loaded = with_signature_and_loaded(
-        tmp_path, lambda x: tf.sin(bounded(x * x)) + scaled(x, tf.ones_like(x)), spec
+        tmp_path, lambda x: tf.sin(clip_gradient(x * x)) + scaled(x, tf.ones_like(x)), spec
     )
     results = []
     for f in (original, loaded):
@@ -646,7 +646,7 @@ def test_gradient_function_of_custom_gradient_is_saved(tmp_path, sizes):
 
 def test_without_the_gradient_function_the_operations_are_differentiated(tmp_path):
     module = tf.Module()
-    module.f = tf.function(bounded, input_signature=[tf.TensorSpec([])])
+    module.f = tf.function(clip_gradient, input_signature=[tf.TensorSpec([])])
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     tf.saved_model.save(module, str(tmp_path / "m"), options=options)
     loaded = tf.saved_model.load(str(tmp_path / "m"), options=tf.saved_model.LoadOptions())

@@ -17,10 +17,10 @@ def with_gradient(f, rule):
     """Returns `f` with the gradient `rule(g, *args)`."""
 
     @tf.custom_gradient
-    def wrapped(*args):
+    def f_with_gradient(*args):
         return f(*args), lambda g: rule(g, *args)
 
-    return wrapped
+    return f_with_gradient
 
 
 @pytest.mark.parametrize("mode", BOTH)

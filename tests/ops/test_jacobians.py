@@ -48,7 +48,7 @@ def _always_batched(monkeypatch):
 REAL = [case for case in DIFFERENTIABLE if _is_real(case)]
 
 
-def recorded(case):
+def record(case):
     """Records the call of a case. Returns the tape snapshot, the targets and the sources."""
     xs = tensors(case.inputs)
     sources = differentiable(case, xs)
@@ -75,7 +75,7 @@ def assert_rows(actual, expected, target, sources):
 @every_differentiable_case
 @quiet
 def test_batched_rows_agree_with_a_loop(case):
-    tape, targets, sources = recorded(case)
+    tape, targets, sources = record(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
 
@@ -88,7 +88,7 @@ def test_batched_rows_agree_with_a_loop(case):
 @every_differentiable_case
 @quiet
 def test_batched_rows_agree_with_a_loop_under_an_outer_tape(case):
-    tape, targets, sources = recorded(case)
+    tape, targets, sources = record(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
         with tf.GradientTape() as outer:
@@ -103,7 +103,7 @@ def test_batched_rows_agree_with_a_loop_under_an_outer_tape(case):
 @pytest.mark.parametrize("case", REAL, ids=str)
 @quiet
 def test_forward_mode_agrees_with_a_loop(case):
-    tape, targets, sources = recorded(case)
+    tape, targets, sources = record(case)
     for y in targets:
         expected = jacobian_by_loop(tape, y, sources)
         columns = push_forward_batched(

@@ -327,7 +327,7 @@ def _loop(case, batched, batches):
 EPSILON = {d: float(dtypes.ml_dtypes.finfo(d).eps) for d in FLOATS + COMPLEXES}
 
 
-def _converted(case: Case, dtype: np.dtype) -> tuple:
+def _convert_inputs(case: Case, dtype: np.dtype) -> tuple:
     return tuple(_convert(x, dtype) if x.dtype.kind in "fc" else x for x in case.inputs)
 
 
@@ -347,7 +347,7 @@ def _in_dtypes(case: Case, kinds: tuple = ALL_DTYPES):
     with_inf = any(np.isinf(x).any() for x in case.inputs)
     for dtype in case.accepted:
         if dtype in kinds and not (dtype.kind == "c" and with_inf):
-            yield dtype, _converted(case, dtype)
+            yield dtype, _convert_inputs(case, dtype)
 
 
 every_castable_case = pytest.mark.parametrize(

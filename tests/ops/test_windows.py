@@ -47,7 +47,12 @@ def test_convolutions_over_any_windows_agree_with_loops(seed, monkeypatch):
 
     for primitive, plain, inputs, more in [
         (convolution.convolve, plain_convolution.convolve, (x, w), {}),
-        (convolution.convolve_transposed, plain_convolution.transposed, (g, w), {"space": space}),
+        (
+            convolution.convolve_transposed,
+            plain_convolution.convolve_transpose,
+            (g, w),
+            {"space": space},
+        ),
         (convolution.convolve_filter, plain_convolution.filter_gradient, (x, g), {}),
     ]:
         actual = primitive.kernel(np, *inputs, **attrs, **more)

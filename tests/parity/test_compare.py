@@ -30,7 +30,7 @@ def leaf(values, dtype="float64"):
     return to_json(tf.constant(values, dtype))
 
 
-def given(value=None, gradient=None, second=None, sources=(), **more):
+def make_result(value=None, gradient=None, second=None, sources=(), **more):
     """Returns an answer with some stages."""
     stages = {"value": value, "gradient": gradient, "second": second}
     recorded_stages = {stage: parts for stage, parts in stages.items() if parts is not None}
@@ -38,10 +38,10 @@ def given(value=None, gradient=None, second=None, sources=(), **more):
     return about | recorded_stages | {"sources": list(sources)} | more
 
 
-ONE = given([leaf([1.0, 2.0])], [leaf([3.0])], [leaf([4.0])])
+ONE = make_result([leaf([1.0, 2.0])], [leaf([3.0])], [leaf([4.0])])
 
 
-def changed(**stages):
+def change(**stages):
     return ONE | stages
 
 
@@ -67,16 +67,16 @@ def test_equal_answers_are_the_same():
     ids=["number", "nan", "dtype", "shape", "none", "python"],
 )
 def test_differences_are_described(stage, wrong, why):
-    theirs = changed(**{stage: [leaf([5.0, 2.0])]})
+    theirs = change(**{stage: [leaf([5.0, 2.0])]})
 
-    findings = compare(theirs, changed(**{stage: [wrong]}))
+    findings = compare(theirs, change(**{stage: [wrong]}))
 
     assert findings[stage] == Finding(DIFFERENT, why.format(5.0))
     assert [f.kind for s, f in findings.items() if s != stage] == [SAME, SAME]
 
 
 def test_a_number_instead_of_none_is_a_difference():
-    findings = compare(changed(gradient=[None]), changed(gradient=[leaf([0.0])]))
+    findings = compare(change(gradient=[None]), change(gradient=[leaf([0.0])]))
 
     assert findings["gradient"] == Finding(DIFFERENT, "float64 [0.0], expected None")
 
@@ -84,89 +84,91 @@ def test_a_number_instead_of_none_is_a_difference():
 def test_the_differing_result_is_named():
     several = [leaf([1.0]), leaf([2.0])]
 
-    findings = compare(changed(value=several), changed(value=several[::-1]))
+    findings = compare(change(value=several), change(value=several[::-1]))
 
     assert findings["value"].why == "0: np.float64(2.0) at [0], expected np.float64(1.0)"
 
 
 def test_missing_results_are_a_difference():
-    assert compare(ONE, changed(value=[]))["value"].why == "0 results, expected 1"
+    assert compare(ONE, change(value=[]))["value"].why == "0 results, expected 1"
 
 
 def test_different_sources_are_a_difference():
-    theirs, ours = (given([leaf([1.0])], sources=[leaf([x])]) for x in (0.3, 0.4))
+    theirs, ours = (make_result([leaf([1.0])], sources=[leaf([x])]) for x in (0.3, 0.4))
 
     assert compare(theirs, ours)["value"].kind == DIFFERENT
 
 
 def test_an_error_is_a_difference():
-    ours = given(error=["value", "ValueError", "no\nmore"])
+    ours = make_result(error=["value", "ValueError", "no\nmore"])
 
     assert compare(ONE, ours)["value"] == Finding(DIFFERENT, "raises ValueError: no")
     assert kinds(ONE, ours) == [DIFFERENT] * 3
 
 
 def test_a_missing_second_derivative_is_a_difference():
-    ours = given(ONE["value"], ONE["gradient"])
+    ours = make_result(ONE["value"], ONE["gradient"])
 
     assert compare(ONE, ours)["second"] == Finding(
         DIFFERENT, f"nothing, expected {ONE['second']}"[:140]
     )
-    assert compare(changed(second=[None]), ours)["second"].kind == SAME
+    assert compare(change(second=[None]), ours)["second"].kind == SAME
 
 
 def test_a_result_that_tensorflow_lacks_is_beyond():
-    theirs = given(ONE["value"], error=["gradient", "LookupError", "no entry"])
+    theirs = make_result(ONE["value"], error=["gradient", "LookupError", "no entry"])
 
     assert kinds(theirs, ONE) == [SAME, BEYOND, NOTHING]
-    assert kinds(theirs, changed(gradient=[None])) == [SAME, NOTHING, NOTHING]
+    assert kinds(theirs, change(gradient=[None])) == [SAME, NOTHING, NOTHING]
 
 
 def test_exception_classes_are_compared():
-    theirs, same, other = (given(error=["value", kind, "no"]) for kind in ("A", "A", "B"))
+    theirs, same, other = (make_result(error=["value", kind, "no"]) for kind in ("A", "A", "B"))
 
     assert kinds(theirs, same) == [SAME, NOTHING, NOTHING]
     assert compare(theirs, other)["value"] == Finding(DIFFERENT, "raises B, expected A: no")
     assert compare(theirs, ONE)["value"].kind == BEYOND
-    assert kinds(given(error=["value", "crash", ""]), other) == [NOTHING] * 3
+    assert kinds(make_result(error=["value", "crash", ""]), other) == [NOTHING] * 3
 
 
 @pytest.mark.parametrize("value", [1e-300, 1.0, 1e300])
 def test_tolerances_are_relative_to_the_largest_number(value):
-    theirs = given([leaf([value, value * 1e-9])])
+    theirs = make_result([leaf([value, value * 1e-9])])
 
-    assert kinds(theirs, given([leaf([value, value * 2e-9])]))[0] == SAME
-    assert kinds(theirs, given([leaf([value * 1.001 + 1e-9, 0.0])]))[0] == DIFFERENT
+    assert kinds(theirs, make_result([leaf([value, value * 2e-9])]))[0] == SAME
+    assert kinds(theirs, make_result([leaf([value * 1.001 + 1e-9, 0.0])]))[0] == DIFFERENT
 
 
 def test_the_tolerance_in_single_precision_includes_rounding_errors():
-    exact = given([leaf([1.1, 2.0])])
-    near, far = (given([leaf([x, 2.0], "float32")], precision="float32") for x in (1.1, 1.11))
-    wrong = given([leaf([1.12, 2.0], "float32")], precision="float32")
+    exact = make_result([leaf([1.1, 2.0])])
+    near, far = (make_result([leaf([x, 2.0], "float32")], precision="float32") for x in (1.1, 1.11))
+    wrong = make_result([leaf([1.12, 2.0], "float32")], precision="float32")
 
     assert compare(near, wrong, exact)["value"].kind == DIFFERENT
     assert compare(far, wrong, exact)["value"].kind == SAME
-    assert compare(near, given([leaf([1.1001, 2.0], "float32")]))["value"].kind == SAME
+    assert compare(near, make_result([leaf([1.1001, 2.0], "float32")]))["value"].kind == SAME
 
 
 def test_inf_and_nan_must_be_at_the_same_positions():
-    theirs = given([leaf([np.inf, np.nan, 1.0])])
+    theirs = make_result([leaf([np.inf, np.nan, 1.0])])
 
-    assert kinds(theirs, given([leaf([np.inf, np.nan, 1.0])]))[0] == SAME
-    assert kinds(theirs, given([leaf([-np.inf, np.nan, 1.0])]))[0] == DIFFERENT
-    assert kinds(theirs, given([leaf([np.inf, 0.0, 1.0])]))[0] == DIFFERENT
+    assert kinds(theirs, make_result([leaf([np.inf, np.nan, 1.0])]))[0] == SAME
+    assert kinds(theirs, make_result([leaf([-np.inf, np.nan, 1.0])]))[0] == DIFFERENT
+    assert kinds(theirs, make_result([leaf([np.inf, 0.0, 1.0])]))[0] == DIFFERENT
 
 
 def test_integers_and_strings_must_be_equal():
-    assert kinds(given([leaf([1], "int32")]), given([leaf([2], "int32")]))[0] == DIFFERENT
-    strings = [given([to_json(tf.constant(["a", b]))]) for b in "bc"]
+    assert (
+        kinds(make_result([leaf([1], "int32")]), make_result([leaf([2], "int32")]))[0] == DIFFERENT
+    )
+    strings = [make_result([to_json(tf.constant(["a", b]))]) for b in "bc"]
     assert kinds(strings[0], strings[1])[0] == DIFFERENT
     assert kinds(strings[0], strings[0])[0] == SAME
 
 
 def test_random_numbers_are_compared_in_shape_and_dtype():
     theirs, ours, other = (
-        given([leaf(x)], function="tf.random.normal") for x in ([1.0], [2.0], [1.0, 2.0])
+        make_result([leaf(x)], function="tf.random.normal") for x in ([1.0], [2.0], [1.0, 2.0])
     )
 
     assert kinds(theirs, ours)[0] == SAME
@@ -257,8 +259,8 @@ def verdict(theirs, ours, stage="value"):
 
 
 def test_the_worst_call_determines_the_verdict():
-    bad = changed(value=[leaf([1.0, 3.0])])
-    raised = given(ONE["value"], error=["gradient", "LookupError", "no entry"])
+    bad = change(value=[leaf([1.0, 3.0])])
+    raised = make_result(ONE["value"], error=["gradient", "LookupError", "no entry"])
 
     assert verdict([ONE, ONE], [ONE, ONE]) == SAME
     assert verdict([ONE, ONE], [ONE, bad]) == DIFFERENT
@@ -267,17 +269,17 @@ def test_the_worst_call_determines_the_verdict():
 
 
 def test_missing_functions_are_not_compared():
-    entry = entry_of("tf.f", [ONE], [given(missing=True)])
+    entry = entry_of("tf.f", [ONE], [make_result(missing=True)])
 
     assert entry.missing
     assert not entry.findings
 
 
 def test_a_call_for_single_precision_only_is_compared_in_it():
-    narrow = given([leaf([1.0], "float32")], precision="float32")
-    refused = given(error=["value", "TypeError", "float64"])
+    narrow = make_result([leaf([1.0], "float32")], precision="float32")
+    refused = make_result(error=["value", "TypeError", "float64"])
 
-    assert verdict([narrow, refused], [narrow, given([leaf([9.0])])]) == SAME
+    assert verdict([narrow, refused], [narrow, make_result([leaf([9.0])])]) == SAME
 
 
 @pytest.fixture
@@ -326,7 +328,7 @@ def test_the_page_links_differences(answers, monkeypatch):
 
 def test_a_listed_difference_applies_to_matching_calls(monkeypatch):
     monkeypatch.setattr(report, "DIFFERENCES", {("tf.f", "value"): Difference("words", "64$")})
-    wrong = changed(value=[leaf([1.0, 2.5])])
+    wrong = change(value=[leaf([1.0, 2.5])])
     narrow = {"precision": "float32"}
 
     assert entry_of("tf.f", [ONE], [wrong]).findings["value"] == [Finding(LISTED, "words")]

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from parity import programs
-from parity.programs import Outcome, Programs, compared
+from parity.programs import Outcome, Programs, compare_results
 
 NAN, INFINITY = float("nan"), float("inf")
 
 
 def wrong(theirs, ours, tolerance=1e-3):
-    return compared({"v": theirs}, {"v": ours}, tolerance).wrong
+    return compare_results({"v": theirs}, {"v": ours}, tolerance).wrong
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ def test_differences_are_reported(theirs, ours, expected):
 
 
 def test_failures_and_missing_values_are_reported():
-    assert compared("no scipy", {}, 0.1).wrong == ["fails: no scipy"]
-    assert compared({}, "no keras", 0.1).wrong == ["fails: no keras"]
-    assert compared({"a": 1.0}, {}, 0.1).wrong == ["different values: ['a']"]
+    assert compare_results("no scipy", {}, 0.1).wrong == ["fails: no scipy"]
+    assert compare_results({}, "no keras", 0.1).wrong == ["fails: no keras"]
+    assert compare_results({"a": 1.0}, {}, 0.1).wrong == ["different values: ['a']"]
 
 
 def test_the_difference_is_relative_to_the_largest_number_in_a_value():
-    outcome = compared({"a": [1.0, 200.0], "b": 1}, {"a": [1.0, 200.02], "b": 1}, 1e-3)
+    outcome = compare_results({"a": [1.0, 200.0], "b": 1}, {"a": [1.0, 200.02], "b": 1}, 1e-3)
 
     assert outcome.wrong == []
     assert outcome.largest == pytest.approx(1e-4)
     assert outcome.compared == "2 values"
-    assert compared({"loss": 1.0}, {"loss": 1.0}, 1e-3) == Outcome("loss", 0.0, [])
+    assert compare_results({"loss": 1.0}, {"loss": 1.0}, 1e-3) == Outcome("loss", 0.0, [])
 
 
 def test_a_table_of_programs():

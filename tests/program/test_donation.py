@@ -43,13 +43,13 @@ def run_in_threads(*functions):
     """Runs each function in its own thread and raises their first error."""
     errors = []
 
-    def guarded(f):
+    def run(f):
         try:
             f()
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=[f]) for f in functions]
+    threads = [threading.Thread(target=run, args=[f]) for f in functions]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -11,7 +11,7 @@ import retrograde as tf
 from tests.namespaces.helpers import assert_raises
 
 
-def make_counted(f, **options):
+def count_traces(f, **options):
     """Returns a tf.function of `f` and a list that grows each time its Python code runs."""
     runs = []
 
@@ -25,7 +25,7 @@ def make_counted(f, **options):
 
 class TestTracing:
     def test_python_code_runs_once_for_each_signature(self):
-        f, runs = make_counted(lambda x: x * 2.0)
+        f, runs = count_traces(lambda x: x * 2.0)
 
         results = [f(tf.constant(v)) for v in (1.0, 2.0, [1.0, 2.0], [3.0, 4.0], 5.0)]
 
@@ -38,7 +38,7 @@ class TestTracing:
         ids=repr,
     )
     def test_different_python_values_have_separate_traces(self, first, second):
-        f, runs = make_counted(lambda x, _: x)
+        f, runs = count_traces(lambda x, _: x)
         x = tf.constant(1.0)
 
         for value in (first, second, first, second):
@@ -47,7 +47,7 @@ class TestTracing:
         assert len(runs) == 2
 
     def test_nan_arguments_share_a_trace(self):
-        f, runs = make_counted(lambda x, _: x)
+        f, runs = count_traces(lambda x, _: x)
 
         for _ in range(3):
             f(tf.constant(1.0), float("nan"))
@@ -58,7 +58,7 @@ class TestTracing:
         class Settings:
             pass
 
-        f, runs = make_counted(lambda x, _: x)
+        f, runs = count_traces(lambda x, _: x)
         objects = [Settings(), Settings()]
 
         for object_ in objects * 2:
@@ -67,7 +67,7 @@ class TestTracing:
         assert len(runs) == 2
 
     def test_numpy_arguments_are_converted_to_tensors(self):
-        f, runs = make_counted(lambda x: x + 1.0)
+        f, runs = count_traces(lambda x: x + 1.0)
 
         assert f(np.float32(1)).numpy() == 2.0
         assert f(np.float32(5)).numpy() == 6.0
@@ -88,7 +88,7 @@ class TestTracing:
         assert f(tf.constant(2.0)).numpy() == 6.0
 
     def test_variable_arguments_share_a_trace(self):
-        f, runs = make_counted(lambda v, x: v.assign_add(x))
+        f, runs = count_traces(lambda v, x: v.assign_add(x))
         a, b = tf.Variable(1.0), tf.Variable(10.0)
 
         for variable in (a, b, a):
@@ -115,7 +115,7 @@ class TestTracing:
 
 class TestArguments:
     def test_defaults_and_keywords(self):
-        f, runs = make_counted(lambda x, k=2.0, *, n=1: x * k + float(n))
+        f, runs = count_traces(lambda x, k=2.0, *, n=1: x * k + float(n))
         x = tf.constant(3.0)
 
         assert f(x).numpy() == 7.0
@@ -511,7 +511,7 @@ class TestScopes:
         assert (tf.executing_eagerly(), tf.inside_function()) == (True, False)
 
     def test_run_functions_eagerly(self):
-        f, runs = make_counted(lambda x: x + 1.0)
+        f, runs = count_traces(lambda x: x + 1.0)
         f(tf.constant(1.0))
         f(tf.constant(1.0))
         tf.config.run_functions_eagerly(True)
@@ -548,7 +548,7 @@ class TestScopes:
 
     def test_threads_share_traces(self):
         v = tf.Variable(0.0)
-        f, _ = make_counted(lambda x: v * 0.0 + tf.reduce_sum(tf.sin(x)))
+        f, _ = count_traces(lambda x: v * 0.0 + tf.reduce_sum(tf.sin(x)))
         arrays = [tf.constant(np.full(100, k, np.float32)) for k in range(8)]
         results = {}
 

@@ -32,7 +32,7 @@ SIMPLE = st.one_of(
 )
 
 
-def nested(inner):
+def nested_statements(inner):
     body = st.lists(inner, min_size=1, max_size=3)
     return st.one_of(
         st.tuples(st.just("if above"), SLOTS, LIMITS, body, body),
@@ -42,7 +42,7 @@ def nested(inner):
     )
 
 
-PROGRAMS = st.lists(st.recursive(SIMPLE, nested, max_leaves=6), min_size=1, max_size=5)
+PROGRAMS = st.lists(st.recursive(SIMPLE, nested_statements, max_leaves=6), min_size=1, max_size=5)
 INPUTS = st.lists(
     st.lists(st.floats(-2, 2, width=32), min_size=3, max_size=3), min_size=3, max_size=6
 )

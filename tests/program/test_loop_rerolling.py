@@ -143,7 +143,7 @@ def test_rerolled_loops_match_eager_code(name):
             np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-14)
 
 
-def calls_and_rerolled(step, x):
+def calls_before_and_after(step, x):
     """Returns the calls of the first trace before and after re-rolling."""
     f = tf.function(step, jit_compile=True)
     f(x)
@@ -157,7 +157,7 @@ LOOPS = {"scan": 2, "fold": 2, "two_states": 2, "range_loop": 2, "over_columns":
 
 @pytest.mark.parametrize("name", [*LOOPS, "two_layers"])
 def test_rerolling_leaves_few_calls(name):
-    calls, rerolled = calls_and_rerolled(with_gradients(PROGRAMS[name]), X)
+    calls, rerolled = calls_before_and_after(with_gradients(PROGRAMS[name]), X)
     loops = [entry for entry in rerolled if type(entry) is Loop]
     rerolled = [entry for entry in rerolled if not is_slice(entry)]  # many slices are taken at once
 
@@ -183,7 +183,7 @@ def test_loop_of_1000_iterations():
             y = tf.reduce_mean(h**2)
         return y, *tape.gradient(y, [x, W, U, B])
 
-    calls, rerolled = calls_and_rerolled(step, x)
+    calls, rerolled = calls_before_and_after(step, x)
     f = tf.function(step, jit_compile=True)
     f(x)
 
@@ -240,6 +240,6 @@ def test_the_backward_pass_of_a_long_loop_keeps_few_values():
 
 
 def test_short_programs_are_not_rerolled():
-    calls, rerolled = calls_and_rerolled(lambda x: tf.sin(x) * 2.0, X)
+    calls, rerolled = calls_before_and_after(lambda x: tf.sin(x) * 2.0, X)
 
     assert rerolled == calls

@@ -608,12 +608,12 @@ class TestUnusedResults:
     @NUMPY_AND_XLA
     def test_a_custom_gradient_of_an_unused_result_is_not_called_with_zeros(self, compiled):
         @tf.custom_gradient
-        def clipped(x):
+        def clip_gradient(x):
             return x * 1.0, lambda g: tf.clip_by_norm(g, 1.0) + 100.0
 
         @functools.partial(tf.function, jit_compile=compiled)
         def f(x):
-            return x * 3.0, clipped(x)
+            return x * 3.0, clip_gradient(x)
 
         x = tf.Variable([1.0, 2.0])
         for _ in range(3):

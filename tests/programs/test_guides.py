@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from benchmarks.peers import ROOT
-from parity.programs import GUIDES, compared, results_of
+from parity.programs import GUIDES, compare_results, results_of
 from retrograde.tensorflow_shim import compatibility
 from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
@@ -47,7 +47,7 @@ def test_all_guides_have_recorded_answers():
 
 @pytest.mark.parametrize("name", sorted(ANSWERS))
 def test_a_guide_gives_the_same_results_as_in_tensorflow(name, run):
-    outcome = compared(ANSWERS[name], run(name), GUIDES.tolerance)
+    outcome = compare_results(ANSWERS[name], run(name), GUIDES.tolerance)
 
     assert outcome.wrong == []
 
@@ -57,7 +57,7 @@ def test_a_guide_runs_with_retrograde_run(tmp_path):
 
     results = results_of(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
 
-    assert compared(ANSWERS["tensor_slicing"], results, GUIDES.tolerance).wrong == []
+    assert compare_results(ANSWERS["tensor_slicing"], results, GUIDES.tolerance).wrong == []
 
 
 @pytest.mark.parametrize("name", sorted(ANSWERS))

@@ -91,7 +91,7 @@ def test_text_and_tree_agree():
         assert changed != ast.unparse(ast.parse(source))
 
 
-def compiled(source, kind):
+def compile_mutant(source, kind):
     (mutant,) = [m for m in mutations.mutants_of("module.py", source) if m.kind == kind]
     return [compile(tree, "module.py", "exec") for tree in (source, mutant.tree(source))]
 
@@ -99,7 +99,7 @@ def compiled(source, kind):
 def test_changed_functions_include_the_enclosing_functions():
     source = "def f(x):\n    return lambda y: x + y\n\ndef g():\n    pass\n"
 
-    changed = mutations.changed_functions(*compiled(source, "operator"))
+    changed = mutations.changed_functions(*compile_mutant(source, "operator"))
 
     assert sorted(code.co_qualname for code in changed) == ["f", "f.<locals>.<lambda>"]
     for old, new in changed.items():
@@ -109,4 +109,4 @@ def test_changed_functions_include_the_enclosing_functions():
 
 @pytest.mark.parametrize("source", ["x = 1\n", "class C:\n    x = 1\n", "def f(x=1):\n    pass\n"])
 def test_a_change_outside_of_functions_returns_none(source):
-    assert mutations.changed_functions(*compiled(source, "constant")) is None
+    assert mutations.changed_functions(*compile_mutant(source, "constant")) is None

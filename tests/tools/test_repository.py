@@ -15,13 +15,13 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
 
-def loaded(path):
+def load_yaml(path):
     return yaml.safe_load(path.read_text())
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: p.name)
 def test_workflows_run_targets_that_exist(path):
-    jobs = loaded(path)["jobs"].values()
+    jobs = load_yaml(path)["jobs"].values()
     commands = [step.get("run", "") for job in jobs for step in job["steps"]]
     used = {name for text in commands for name in re.findall(r"\bmake ([a-z-]+)", text)}
 
@@ -30,7 +30,7 @@ def test_workflows_run_targets_that_exist(path):
 
 
 def test_workflows_test_all_supported_versions():
-    ci = loaded(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
+    ci = load_yaml(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     declared = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if re.search(r":: 3\.\d", c)]
 
     assert ci["test"]["strategy"]["matrix"]["python"] == declared
@@ -39,7 +39,7 @@ def test_workflows_test_all_supported_versions():
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda p: p.name)
 def test_issue_forms_have_the_fields_that_github_needs(path):
-    form = loaded(path)
+    form = load_yaml(path)
 
     if path.name != "config.yml":
         assert form["name"]
@@ -57,7 +57,7 @@ def test_every_documented_target_exists_and_every_target_is_documented():
 
 
 def test_the_citation_has_the_version_of_the_project():
-    citation = loaded(ROOT / "CITATION.cff")
+    citation = load_yaml(ROOT / "CITATION.cff")
 
     assert citation["version"] == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
@@ -65,7 +65,7 @@ def test_the_citation_has_the_version_of_the_project():
 
 
 def test_commit_hooks_run_tools_that_make_installs():
-    hooks = [h for r in loaded(ROOT / ".pre-commit-config.yaml")["repos"] for h in r["hooks"]]
+    hooks = [h for r in load_yaml(ROOT / ".pre-commit-config.yaml")["repos"] for h in r["hooks"]]
     tools = {hook["entry"].split()[0].removeprefix(".venv/bin/") for hook in hooks}
 
     installed = {re.split(r"[^\w-]", r)[0] for r in PROJECT["optional-dependencies"]["dev"]}

@@ -12,7 +12,7 @@ from retrograde.core.recorders import Recorder, use_recorders
 from tests.namespaces.helpers import assert_raises
 
 
-def printed(*inputs, **kwargs):
+def print_to_string(*inputs, **kwargs):
     stream = io.StringIO()
     assert tf.print(*inputs, output_stream=stream, **kwargs) is None
     return stream.getvalue()
@@ -64,22 +64,27 @@ Pair = collections.namedtuple("Pair", "x y")
     ],
 )
 def test_formatting(value, expected):
-    assert printed(value) == f"{expected}\n"
+    assert print_to_string(value) == f"{expected}\n"
 
 
 def test_numbers_have_enough_digits_to_be_distinct():
-    assert printed(tf.constant(FLOATS), summarize=-1) == (
+    assert print_to_string(tf.constant(FLOATS), summarize=-1) == (
         "[1 0.1 1e+10 1e-10 nan inf -inf 123456.789]\n"
     )
-    assert printed(tf.constant([1e10, 1 / 3], tf.float64)) == "[10000000000 0.33333333333333331]\n"
-    assert printed(tf.constant(1 / 3), tf.constant(123456789.0)) == "0.333333343 123456792\n"
+    assert (
+        print_to_string(tf.constant([1e10, 1 / 3], tf.float64))
+        == "[10000000000 0.33333333333333331]\n"
+    )
+    assert (
+        print_to_string(tf.constant(1 / 3), tf.constant(123456789.0)) == "0.333333343 123456792\n"
+    )
 
 
 def test_keywords():
-    assert printed("a", tf.constant(1), "b", sep="|", end="!") == "a|1|b!"
-    assert printed(tf.range(5), summarize=1) == "[0 ... 4]\n"
-    assert printed(tf.range(5), summarize=0) == "[...]\n"
-    assert printed() == "\n"
+    assert print_to_string("a", tf.constant(1), "b", sep="|", end="!") == "a|1|b!"
+    assert print_to_string(tf.range(5), summarize=1) == "[0 ... 4]\n"
+    assert print_to_string(tf.range(5), summarize=0) == "[...]\n"
+    assert print_to_string() == "\n"
 
 
 def test_streams(capsys, tmp_path):
@@ -104,7 +109,7 @@ def test_recorders_observe_printed_tensors():
 
     observer, x = Observer(), tf.constant(1.0)
     with use_recorders([observer]):
-        printed([x])
+        print_to_string([x])
     ((tensor, how),) = observer.observed
     assert tensor is x
     assert how == "print"

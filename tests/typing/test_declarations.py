@@ -12,21 +12,21 @@ from retrograde.core.hooks import TAPE_METHODS, VARIABLE_METHODS
 from tests.namespaces.test_public_names import STUBS, module_of
 
 
-def declared(cls):
+def declared_names(cls):
     return {name for name in vars(cls) if name not in vars(type("Empty", (), {}))}
 
 
 def test_the_methods_of_tapes_are_declared():
-    assert {*TAPE_METHODS} - {"__str__"} == declared(declarations.TapeMethods) - {"__str__"}
+    assert {*TAPE_METHODS} - {"__str__"} == declared_names(declarations.TapeMethods) - {"__str__"}
 
 
 def test_the_methods_of_variables_are_declared():
-    assert {*VARIABLE_METHODS} <= declared(declarations.VariableMethods)
+    assert {*VARIABLE_METHODS} <= declared_names(declarations.VariableMethods)
 
 
 @pytest.mark.parametrize("cls", [tf.Tensor, tf.Variable])
 def test_declared_operators_are_bound(cls):
-    operators = declared(declarations.Operators) - {"__annotations__", "__hash__"}
+    operators = declared_names(declarations.Operators) - {"__annotations__", "__hash__"}
 
     assert len(operators) > 30
     assert [name for name in operators if not callable(getattr(cls, name, None))] == []

@@ -24,7 +24,7 @@ def run(folder, *arguments):
     return result.stdout
 
 
-def marked(path):
+def marked_lines(path):
     """Returns the lines of a program that are marked as mistakes."""
     lines = enumerate(path.read_text().splitlines(), start=1)
     return {number for number, line in lines if line.endswith("# mistake")}
@@ -39,7 +39,7 @@ def test_mypy(tmp_path):
         errors[pathlib.Path(report["file"]).name].add((report["line"], report["message"]))
 
     assert errors[CORRECT.name] == set()
-    assert {line for line, _ in errors[MISTAKES.name]} == marked(MISTAKES)
+    assert {line for line, _ in errors[MISTAKES.name]} == marked_lines(MISTAKES)
 
 
 def test_pyright(tmp_path):
@@ -51,5 +51,5 @@ def test_pyright(tmp_path):
         errors[pathlib.Path(report["file"]).name].add((line, report["message"]))
 
     assert errors[CORRECT.name] == set()
-    assert {line for line, _ in errors[MISTAKES.name]} == marked(MISTAKES)
-    assert {line for line, _ in errors[KERAS_MISTAKES.name]} == marked(KERAS_MISTAKES)
+    assert {line for line, _ in errors[MISTAKES.name]} == marked_lines(MISTAKES)
+    assert {line for line, _ in errors[KERAS_MISTAKES.name]} == marked_lines(KERAS_MISTAKES)

@@ -36,7 +36,7 @@ def from_stub(module_name: str) -> tuple[Callable, Callable]:
         elif name in names():
             value = _import(module_name, names()[name], name)
         else:
-            raise _missing(module_name, name)
+            raise _missing_attribute(module_name, name)
         setattr(module, name, value)
         return value
 
@@ -55,12 +55,12 @@ def from_all(module_name: str) -> tuple[Callable, Callable]:
     module = sys.modules[module_name]
 
     def __getattr__(name: str) -> Any:
-        raise _missing(module_name, name)
+        raise _missing_attribute(module_name, name)
 
     return __getattr__, lambda: sorted(module.__all__)
 
 
-def _missing(module_name: str, name: str) -> AttributeError:
+def _missing_attribute(module_name: str, name: str) -> AttributeError:
     from retrograde._api.missing import missing_attribute  # loaded only when a name is missing
 
     return missing_attribute(module_name, name)

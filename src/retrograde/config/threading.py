@@ -30,7 +30,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     0 means one thread per core. Matrix products use the threads of NumPy's BLAS, which are
     configured separately.
     """
-    blocks.limit = _checked(num_threads)
+    blocks.limit = _check_count(num_threads)
 
 
 def get_inter_op_parallelism_threads() -> int:
@@ -40,10 +40,10 @@ def get_inter_op_parallelism_threads() -> int:
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
     """Stores `num_threads`. Operations always run sequentially."""
-    settings["inter_op_threads"] = _checked(num_threads)
+    settings["inter_op_threads"] = _check_count(num_threads)
 
 
-def _checked(num_threads: Any) -> int:
+def _check_count(num_threads: Any) -> int:
     if not isinstance(num_threads, int) or num_threads < 0:
         raise ValueError(
             f"Expected a number of threads, or 0 for one per core. Received: {shown(num_threads)}."

@@ -55,9 +55,9 @@ class BatchMethods(BaseDataset):
         >>> [batch.tolist() for batch in data.batch(2).as_numpy_iterator()]
         [[0, 1], [2, 3], [4]]
         """
-        return self._batched(batch_size, drop_remainder)
+        return self._batch(batch_size, drop_remainder)
 
-    def _batched(self, batch_size: Any, drop: Any, stack: Callable | None = None) -> Any:
+    def _batch(self, batch_size: Any, drop: Any, stack: Callable | None = None) -> Any:
         size = integer(batch_size, "batch_size", TypeError)
         _nodes.check_positive(size, "batch: batch_size")
         return self._derive(_nodes.Batch(self._node, size, bool(drop), stack))
@@ -77,7 +77,7 @@ class BatchMethods(BaseDataset):
         [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
         """
         stack = functools.partial(pad_and_stack, shapes=padded_shapes, values=padding_values)
-        batches = self._batched(batch_size, drop_remainder, stack)
+        batches = self._batch(batch_size, drop_remainder, stack)
         size = batches._node.size if drop_remainder else None
         batches._node.compute_spec = lambda: padded_spec(self._node.spec, padded_shapes, size)
         return batches
@@ -97,9 +97,9 @@ class BatchMethods(BaseDataset):
         """
         splits = dtypes.as_dtype(row_splits_dtype).numpy_dtype
         stack = functools.partial(
-            _variable_size.ragged, spec=lambda: self._node.spec, splits=splits
+            _variable_size.stack_ragged, spec=lambda: self._node.spec, splits=splits
         )
-        batches = self._batched(batch_size, drop_remainder, stack)
+        batches = self._batch(batch_size, drop_remainder, stack)
         size = batches._node.size if drop_remainder else None
         batches._node.compute_spec = lambda: _variable_size.ragged_spec(
             self._node.spec, size, splits
@@ -109,7 +109,7 @@ class BatchMethods(BaseDataset):
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """Combines tensors of different sizes, up to `row_shape`, into sparse tensors."""
         shape = TensorShape(row_shape)
-        batches = self._batched(batch_size, False, lambda part: _variable_size.sparse(part, shape))
+        batches = self._batch(batch_size, False, lambda part: _variable_size.sparse(part, shape))
         batches._node.compute_spec = lambda: _variable_size.sparse_spec(self._node.spec, shape)
         return batches
 

@@ -118,10 +118,10 @@ def batched_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
-    return spec._batched(size) if hasattr(spec, "_batched") else _reshaped(spec, size)
+    return spec._batched(size) if hasattr(spec, "_batched") else _with_size(spec, size)
 
 
-def _reshaped(spec: TypeSpec, size: int | None) -> TypeSpec:
+def _with_size(spec: TypeSpec, size: int | None) -> TypeSpec:
     shape, *others = spec._serialize()
     return type(spec)(TensorShape([size]).concatenate(shape), *others)
 

@@ -29,7 +29,7 @@ from retrograde.values.specs import TensorSpec, TypeSpec
 # Ragged
 
 
-def ragged(elements: Sequence[Any], spec: Callable[[], Any], splits: np.dtype) -> Any:
+def stack_ragged(elements: Sequence[Any], spec: Callable[[], Any], splits: np.dtype) -> Any:
     """Stacks elements; leaves with unknown dimensions become ragged tensors."""
     flat, pack = nest.flatten_with_pack(spec())
     columns = zip(*map(nest.flatten, elements), strict=True)

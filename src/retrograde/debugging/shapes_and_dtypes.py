@@ -32,7 +32,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: Any
     """Raises `TypeError` unless `tensor` has the dtype `tf_type`."""
     expected, dtype = dtypes.as_dtype(tf_type), as_tensor(tensor).dtype
     if dtype is not expected:
-        raise TypeError(_prefixed(message, f"tensor must be of type {expected!r}; got {dtype!r}"))
+        raise TypeError(_add_prefix(message, f"tensor must be of type {expected!r}; got {dtype!r}"))
 
 
 def assert_integer(x: Any, message: str | None = None, name: Any = None) -> None:
@@ -40,7 +40,7 @@ def assert_integer(x: Any, message: str | None = None, name: Any = None) -> None
     dtype = as_tensor(x).dtype
     if not dtype.is_integer:
         text = f'Expected "x" to be integer type.  Found: tensor of dtype {dtype!r}'
-        raise TypeError(_prefixed(message, text))
+        raise TypeError(_add_prefix(message, text))
 
 
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
@@ -108,14 +108,14 @@ def assert_scalar(tensor: Any, message: str | None = None, name: Any = None) -> 
     """Raises `ValueError` unless `tensor` is a scalar."""
     if _rank_of(tensor):
         text = f"Expected scalar shape, saw shape: {_shape(tensor)}."
-        raise ValueError(_prefixed(message, text))
+        raise ValueError(_add_prefix(message, text))
 
 
 def _check_rank(x: Any, holds: bool, expected: str, message: str | None) -> None:
     if not holds:
         shape = _shape(x)
         text = f"Tensor must have rank {expected}.  Received rank {len(shape)}, shape {shape}"
-        raise ValueError(_prefixed(message, text))
+        raise ValueError(_add_prefix(message, text))
 
 
 def _rank(value: Any) -> int:
@@ -136,7 +136,7 @@ def _rank_of(x: Any) -> int:
     return len(_shape(x))
 
 
-def _prefixed(message: str | None, text: str) -> str:
+def _add_prefix(message: str | None, text: str) -> str:
     return f"{as_text(message)}.  {text}" if message else text
 
 
@@ -199,7 +199,7 @@ def _check_shape(
                 f"{origin}.  Tensor {description} dimension {axis} must have size {size}.  "
                 f"Received size {sizes[axis]}, shape {_shape(tensor)}"
             )
-            raise ValueError(_prefixed(message, text))
+            raise ValueError(_add_prefix(message, text))
 
 
 def _symbols(entries: Any, description: str, message: str | None) -> tuple[list, bool]:
@@ -209,19 +209,19 @@ def _symbols(entries: Any, description: str, message: str | None) -> tuple[list,
             f"Tensor {description}.  Specified shape must be an iterable. "
             f"Received: {shown(entries)}"
         )
-        raise ValueError(_prefixed(message, text))
+        raise ValueError(_add_prefix(message, text))
     entries = to_list("assert_shapes", entries)
     symbols = [int(e) if isinstance(e, str) and e.isdecimal() else e for e in entries]
     for index, symbol in enumerate(symbols):
         if isinstance(symbol, Tensor):
             text = f"Tensor {description}.  Expected sizes and letters. Received: {shown(symbol)}"
-            raise ValueError(_prefixed(message, text))
+            raise ValueError(_add_prefix(message, text))
         if index and symbol in _REST:
             text = (
                 f"Tensor {description} specified shape index {index}.  Symbol `...` or `*` for any "
                 "number of axes is only allowed as the first entry"
             )
-            raise ValueError(_prefixed(message, text))
+            raise ValueError(_add_prefix(message, text))
     open_ended = bool(symbols) and symbols[0] in _REST
     return symbols[open_ended:], open_ended
 

@@ -107,7 +107,7 @@ def pull_back_batched(
         _pull_back_batch(recorded, target, seeds.make(i, min(i + step, seeds.count)), sources)
         for i in range(0, max(seeds.count, 1), step)
     ]
-    return [_joined(column) for column in zip(*parts, strict=True)]
+    return [_concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _batch_size(recorded: TapeSnapshot, target: Any, sources: list, limit: int) -> int:
@@ -129,7 +129,7 @@ def _batch_size(recorded: TapeSnapshot, target: Any, sources: list, limit: int) 
 def _pull_back_batch(recorded: TapeSnapshot, target: Any, seeds: np.ndarray, sources: list) -> list:
     if 0 < len(seeds) <= _UNBATCHED:
         rows = [_pull_back_one(recorded, target, seed, sources) for seed in seeds]
-        return [_stacked(column) for column in zip(*rows, strict=True)]
+        return [_stack(column) for column in zip(*rows, strict=True)]
     with batching(len(seeds)) as level:
         g = Batched(seeds, level)
         gradients = pull_back(recorded, [target], [wrap(g) if recorded.on_tensors else g], sources)
@@ -142,11 +142,11 @@ def _pull_back_one(recorded: TapeSnapshot, target: Any, seed: np.ndarray, source
     return pull_back(recorded, [target], [Tensor(seed) if recorded.on_tensors else seed], sources)
 
 
-def _stacked(rows: tuple) -> Any:
+def _stack(rows: tuple) -> Any:
     return None if rows[0] is None else shaping.stack(*rows, axis=0)
 
 
-def _joined(parts: tuple) -> Any:
+def _concatenate(parts: tuple) -> Any:
     if parts[0] is None or len(parts) == 1:
         return parts[0]
     return shaping.concat(*parts, axis=0)
@@ -221,7 +221,7 @@ def jacobian_by_loop(recorded: TapeSnapshot, target: Any, sources: list) -> list
     shape = target._spec.shape
     return [
         None if y is None else shaping.reshape(y, shape=(*shape, *x._spec.shape))
-        for x, y in zip(sources, map(_stacked, zip(*rows, strict=True)), strict=True)
+        for x, y in zip(sources, map(_stack, zip(*rows, strict=True)), strict=True)
     ]
 
 

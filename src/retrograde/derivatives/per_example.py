@@ -93,7 +93,7 @@ class _RowwisePass:
         self._sources = sources
         self._size = target._spec.size
         self._needed = depending_on({x._id for x in sources}, self._entries)
-        self._shared = _shared(self._entries, sources, self._size, specs)
+        self._shared = _shared_ids(self._entries, sources, self._size, specs)
         self._run = _run if self._on_tensors else thread.recorders.quietly
 
     def run(self) -> list:
@@ -184,7 +184,7 @@ def _run(rule: Any, *values: Any, **attrs: Any) -> Any:
     return rule(*values, **attrs)
 
 
-def _shared(entries: list[tuple], sources: list, size: int, specs: dict) -> set[int]:
+def _shared_ids(entries: list[tuple], sources: list, size: int, specs: dict) -> set[int]:
     """Returns the ids of values that all examples share: sources, and functions of them.
 
     A result with a row for each example is not shared, unless it was computed from a shared value

@@ -127,7 +127,7 @@ class _ForwardPass:
         targets, seeds = [], []
         with batching(len(orders)) as level:
             for i, x in pulled:
-                stacked = _stacked([inputs[i][k] for k in orders], x)
+                stacked = _stack([inputs[i][k] for k in orders], x)
                 seed = Batched(stacked, level)
                 targets.append(x)
                 seeds.append(wrap(seed) if self._on_tensors else seed)
@@ -168,7 +168,7 @@ def _pull_back_inputs(
     return [(i, indexed_slices.as_dense(x)) for i, x in results if x is not None]
 
 
-def _stacked(coefficients: list, like: Tensor) -> Any:
+def _stack(coefficients: list, like: Tensor) -> Any:
     """Stacks coefficients along a first axis; `None` becomes zeros like `like`."""
     spec = like._spec
     filled = [np.zeros(spec.shape, spec.dtype) if c is None else c for c in coefficients]

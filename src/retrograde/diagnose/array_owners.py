@@ -27,7 +27,7 @@ def _references(x: Any) -> int:
 _BY_COUNTING = _references(object())  # the references that counting itself adds
 
 
-def exclusively_owned(entries: Iterable[tuple], holders: Iterable[Any]) -> set[int]:
+def exclusive_array_ids(entries: Iterable[tuple], holders: Iterable[Any]) -> set[int]:
     """Returns the `id` of each array that would be freed with `entries` and `holders`.
 
     It compares reference counts with the number of references from `entries` and `holders`. Any

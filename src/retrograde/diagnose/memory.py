@@ -13,7 +13,7 @@ from retrograde.core.backward import Cotangents, depending_on
 from retrograde.core.recorders import isolate
 from retrograde.core.tape_arguments import flatten_arguments, seed
 from retrograde.derivatives.checkpointing import owner_of
-from retrograde.diagnose.array_owners import exclusively_owned
+from retrograde.diagnose.array_owners import exclusive_array_ids
 from retrograde.diagnose.backward_steps import step_by_step, to_numpy
 from retrograde.diagnose.calls import RecordedCall, calls_of
 from retrograde.diagnose.rendering import Report, format_bytes, format_source_line, format_table
@@ -39,7 +39,7 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
     last = tape._last_gradient
     entries = list(tape._entries or (() if last is None else last.entries))
     holders = [] if last is None else [*last.targets, *last.sources, *last.read]
-    exclusive = exclusively_owned(entries, holders)
+    exclusive = exclusive_array_ids(entries, holders)
     calls = calls_of(entries)
     arrays = _arrays(calls, exclusive, tape._variables)
     keeps = tape._persistent or tape._places is not None

@@ -102,7 +102,7 @@ class _LimitsMemory(_SavesAll):
 def set_options(tape: GradientTape, on_none: Any, lines: Any, memory_limit: Any) -> None:
     """Changes the class of `tape` to one with these options."""
     mixin: type = _WithOptions
-    tape._extras = Extras(on_none and _checked(on_none))
+    tape._extras = Extras(on_none and _check_on_none(on_none))
     if memory_limit is not None:
         if lines:
             raise ValueError(
@@ -126,7 +126,7 @@ def _class_of(mixin: type, tape_class: type) -> type:
     return type(tape_class.__name__, (mixin, tape_class), namespace)
 
 
-def _checked(on_none: Any) -> str:
+def _check_on_none(on_none: Any) -> str:
     if on_none not in ("explain", "raise", "zeros"):
         raise ValueError(
             f"Unknown value for on_none: {shown(on_none)}. Expected 'explain', 'raise', 'zeros' or "

@@ -232,7 +232,7 @@ def _trial(call: RecordedCall, values: Values) -> Trial | None:
         return None
 
     def pull(gs: list) -> dict[int, Any]:
-        return _pulled(call, inputs, run(inputs), gs)
+        return _pull_back(call, inputs, run(inputs), gs)
 
     return Trial(inputs, run, pull, DOUBLE)
 
@@ -263,7 +263,7 @@ def _double(x: Any) -> Any:
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
-def _pulled(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[int, Any]:
+def _pull_back(call: RecordedCall, inputs: list, outputs: list, gs: list) -> dict[int, Any]:
     """Returns the cotangents of the inputs of a primitive, by position."""
     plan = call.entry[0]
     run = thread.recorders.quietly

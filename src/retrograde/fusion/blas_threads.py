@@ -36,7 +36,7 @@ def dot(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarr
     return a.dot(b) if out is None else np.matmul(a, b, out=out)
 
 
-def stacked(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def matmul_stacks(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Returns the products of the matrices in two stacks, whose leading axes broadcast."""
     each = a.shape[-2] * a.shape[-1] * b.shape[-1]
     if each <= SMALL // 8 or each > MEDIUM:
@@ -47,7 +47,7 @@ def stacked(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _shared_products(a: np.ndarray, b: np.ndarray, each: int) -> np.ndarray | None:
-    """Computes `stacked` with threads; `None` if the stack is too small or not contiguous."""
+    """Computes `matmul_stacks` with threads; `None` if the stack is too small or not contiguous."""
     if a.size * b.shape[-1] < LARGE:
         return None
     y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))

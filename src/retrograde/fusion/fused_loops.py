@@ -133,7 +133,7 @@ _PRODUCTS = ("multiply", "guarded_multiply")
 _REPEATS = ("identity", "stop_gradient", "broadcast_to")  # results have the input's elements
 
 
-def repeated(
+def find_equal_value(
     call: Call,
     reads: tuple[int, ...],
     specs: Sequence[Spec] | Mapping[int, Spec],
@@ -231,22 +231,22 @@ class _FusedSource:
 
     # Splitting arrays into blocks
 
-    def _padded(self, v: int) -> tuple[int, ...]:
+    def _padded_shape(self, v: int) -> tuple[int, ...]:
         shape = self.fused.specs[v].shape
         return (1,) * (len(self.fused.shape) - len(shape)) + tuple(shape)
 
     def _is_whole(self, v: int) -> bool:
-        return self._padded(v) == self.fused.shape and v not in self.fused.uniform
+        return self._padded_shape(v) == self.fused.shape and v not in self.fused.uniform
 
     def _is_split(self, v: int) -> bool:
         """Returns whether the array is split, so that its elements differ between blocks."""
         lead = self.fused.lead
-        leading = self._padded(v)[:lead]
+        leading = self._padded_shape(v)[:lead]
         return leading == self.fused.shape[:lead] and v not in self.fused.uniform
 
     def _in_blocks(self, v: int) -> str:
         """Returns the expression that reshapes an array to have its blocks along the first axis."""
-        rest = self._padded(v)[self.fused.lead :]
+        rest = self._padded_shape(v)[self.fused.lead :]
         if v in self.fused.uniform:
             return ".flat[0]"
         if self._is_split(v):

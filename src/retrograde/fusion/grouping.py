@@ -10,7 +10,7 @@ from typing import Any
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.fusion.fused_loops import BLOCK, Fused, is_sum, repeated
+from retrograde.fusion.fused_loops import BLOCK, Fused, find_equal_value, is_sum
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.thresholds import MANY
 
@@ -78,7 +78,7 @@ class _Grouping:
         """Adds call `i` to a group, if it can be fused."""
         call = self.calls[i]
         reads = self._reads(call)
-        same = repeated(call, reads, self.specs, self.uniform)
+        same = find_equal_value(call, reads, self.specs, self.uniform)
         if same is not None:
             self.repeats[call.outputs[0]] = same
         elif leads := self._leads(call, reads):
@@ -168,7 +168,7 @@ class _Grouping:
         for indices in reversed(self._in_order()):
             calls = [self.calls[i] for i in indices]
             if len(calls) > 1:
-                step = self._fused(calls, needed, dead)
+                step = self._fuse(calls, needed, dead)
             else:
                 y = calls[0].outputs[:1]
                 step = None if y and y[0] in self.repeats and y[0] not in needed else calls[0]
@@ -177,7 +177,7 @@ class _Grouping:
                 needed.update(step.inputs)
         return steps[::-1]
 
-    def _fused(self, calls: list[Call], needed: set[int], dead: frozenset[int]) -> Fused | None:
+    def _fuse(self, calls: list[Call], needed: set[int], dead: frozenset[int]) -> Fused | None:
         inside: set[int] = set()
         used = []
         for call in reversed(calls):

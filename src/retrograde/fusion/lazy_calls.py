@@ -211,14 +211,14 @@ def _fused_program(
 
     `uniform` lists the inputs whose elements are all equal, and says whether they are 1.
     """
-    from retrograde.fusion.fused_loops import Fused, repeated  # imported on first use
+    from retrograde.fusion.fused_loops import Fused, find_equal_value  # imported on first use
 
     specs = group.specs | {v: Spec(x.shape, x.dtype) for v, x in group.values.items()}
     repeats: dict[int, int] = {}  # by value: the value with the same elements
     steps = []
     for call in calls:
         reads = tuple([repeats.get(v, v) for v in call.inputs])
-        other = repeated(call, reads, specs, uniform)
+        other = find_equal_value(call, reads, specs, uniform)
         if other is None or call.outputs[0] in numbers:
             steps.append(call)
         else:

@@ -20,8 +20,8 @@ def samples(blocks: np.ndarray, steps: np.ndarray, side: int, accurate: bool) ->
         if side == 1:
             x = (x[:, :1, :1] + 4) >> 3
         else:
-            x = _reduced(x.swapaxes(1, 2), side, 11).swapaxes(1, 2)
-            x = _reduced(x, side, 18)
+            x = _reduce(x.swapaxes(1, 2), side, 11).swapaxes(1, 2)
+            x = _reduce(x, side, 18)
     return (x + 128).clip(0, 255)
 
 
@@ -66,7 +66,7 @@ def _fast(x: np.ndarray) -> np.ndarray:
 # Accurate: the inverse DCT of Loeffler, Ligtenberg and Moschytz, with 13 fractional bits.
 
 
-def _fixed(x: float) -> int:
+def _fixed_point(x: float) -> int:
     return round(x * (1 << 13))
 
 
@@ -79,19 +79,19 @@ def _accurate_samples(blocks: np.ndarray, steps: np.ndarray) -> np.ndarray:
 def _accurate(x: np.ndarray, bits: int) -> np.ndarray:
     """Transforms the last axis and removes `bits` fractional bits."""
     x0, x1, x2, x3, x4, x5, x6, x7 = np.moveaxis(x.astype(np.int64), -1, 0)
-    z = (x2 + x6) * _fixed(0.541196100)
-    inner, outer = z - x6 * _fixed(1.847759065), z + x2 * _fixed(0.765366865)
+    z = (x2 + x6) * _fixed_point(0.541196100)
+    inner, outer = z - x6 * _fixed_point(1.847759065), z + x2 * _fixed_point(0.765366865)
     plus, minus = (x0 + x4) << 13, (x0 - x4) << 13
     even = plus + outer, minus + inner, minus - inner, plus - outer
     z1, z2, z3, z4 = x7 + x1, x5 + x3, x7 + x3, x5 + x1
-    z5 = (z3 + z4) * _fixed(1.175875602)
-    z1, z2 = z1 * -_fixed(0.899976223), z2 * -_fixed(2.562915447)
-    z3, z4 = z3 * -_fixed(1.961570560) + z5, z4 * -_fixed(0.390180644) + z5
+    z5 = (z3 + z4) * _fixed_point(1.175875602)
+    z1, z2 = z1 * -_fixed_point(0.899976223), z2 * -_fixed_point(2.562915447)
+    z3, z4 = z3 * -_fixed_point(1.961570560) + z5, z4 * -_fixed_point(0.390180644) + z5
     odd = (
-        x1 * _fixed(1.501321110) + z1 + z4,
-        x3 * _fixed(3.072711026) + z2 + z3,
-        x5 * _fixed(2.053119869) + z2 + z4,
-        x7 * _fixed(0.298631336) + z1 + z3,
+        x1 * _fixed_point(1.501321110) + z1 + z4,
+        x3 * _fixed_point(3.072711026) + z2 + z3,
+        x5 * _fixed_point(2.053119869) + z2 + z4,
+        x7 * _fixed_point(0.298631336) + z1 + z3,
     )
     half = 1 << (bits - 1)
     front = [(e + o + half) >> bits for e, o in zip(even, odd, strict=True)]
@@ -108,15 +108,17 @@ _ODD = {
 }  # fmt: skip
 
 
-def _reduced(x: np.ndarray, side: int, bits: int) -> np.ndarray:
+def _reduce(x: np.ndarray, side: int, bits: int) -> np.ndarray:
     """Transforms the last axis to `side` samples and removes `bits` fractional bits."""
-    odd = [sum(x[..., 2 * k + 1] * _fixed(f) for k, f in enumerate(row)) for row in _ODD[side]]
+    odd = [
+        sum(x[..., 2 * k + 1] * _fixed_point(f) for k, f in enumerate(row)) for row in _ODD[side]
+    ]
     if side == 2:
         mean, bits = x[..., 0] << 15, bits + 2
         parts = mean + odd[0], mean - odd[0]
     else:
         mean, bits = x[..., 0] << 14, bits + 1
-        even = x[..., 2] * _fixed(1.847759065) - x[..., 6] * _fixed(0.765366865)
+        even = x[..., 2] * _fixed_point(1.847759065) - x[..., 6] * _fixed_point(0.765366865)
         outer, inner = mean + even, mean - even
         parts = outer + odd[1], inner + odd[0], inner - odd[0], outer - odd[1]
     return (np.stack(parts, axis=-1) + (1 << (bits - 1))) >> bits
@@ -135,22 +137,22 @@ def _forward(x: np.ndarray, bits: int) -> np.ndarray:
     sums, differences = x[:4] + x[:3:-1], x[:4] - x[:3:-1]
     outer, outer_difference = sums[0] + sums[3], sums[0] - sums[3]
     inner, inner_difference = sums[1] + sums[2], sums[1] - sums[2]
-    z = (inner_difference + outer_difference) * _fixed(0.541196100)
-    y2 = z + outer_difference * _fixed(0.765366865)
-    y6 = z - inner_difference * _fixed(1.847759065)
+    z = (inner_difference + outer_difference) * _fixed_point(0.541196100)
+    y2 = z + outer_difference * _fixed_point(0.765366865)
+    y6 = z - inner_difference * _fixed_point(1.847759065)
     d0, d1, d2, d3 = differences
     z1, z2, z3, z4 = d3 + d0, d2 + d1, d3 + d1, d2 + d0
-    z5 = (z3 + z4) * _fixed(1.175875602)
-    z1, z2 = z1 * -_fixed(0.899976223), z2 * -_fixed(2.562915447)
-    z3, z4 = z3 * -_fixed(1.961570560) + z5, z4 * -_fixed(0.390180644) + z5
-    y1 = d0 * _fixed(1.501321110) + z1 + z4
-    y3 = d1 * _fixed(3.072711026) + z2 + z3
-    y5 = d2 * _fixed(2.053119869) + z2 + z4
-    y7 = d3 * _fixed(0.298631336) + z1 + z3
-    y0, y4 = [_descaled(part, bits) for part in (outer + inner, outer - inner)]
-    rest = [_descaled(part, 13 + bits) for part in (y1, y2, y3, y5, y6, y7)]
+    z5 = (z3 + z4) * _fixed_point(1.175875602)
+    z1, z2 = z1 * -_fixed_point(0.899976223), z2 * -_fixed_point(2.562915447)
+    z3, z4 = z3 * -_fixed_point(1.961570560) + z5, z4 * -_fixed_point(0.390180644) + z5
+    y1 = d0 * _fixed_point(1.501321110) + z1 + z4
+    y3 = d1 * _fixed_point(3.072711026) + z2 + z3
+    y5 = d2 * _fixed_point(2.053119869) + z2 + z4
+    y7 = d3 * _fixed_point(0.298631336) + z1 + z3
+    y0, y4 = [_descale(part, bits) for part in (outer + inner, outer - inner)]
+    rest = [_descale(part, 13 + bits) for part in (y1, y2, y3, y5, y6, y7)]
     return np.stack([y0, *rest[:3], y4, *rest[3:]], axis=-1)
 
 
-def _descaled(x: np.ndarray, bits: int) -> np.ndarray:
+def _descale(x: np.ndarray, bits: int) -> np.ndarray:
     return x << -bits if bits <= 0 else (x + (1 << (bits - 1))) >> bits

@@ -45,7 +45,7 @@ def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
     chunks = _chunks(contents)
     header = _Header(*struct.unpack(">IIBBBBB", chunks[b"IHDR"]))
     _check(header)
-    samples = _samples(_decompressed(chunks[b"IDAT"], _bytes_in(header)), header)
+    samples = _samples(_decompress(chunks[b"IDAT"], _bytes_in(header)), header)
     image, alpha = _to_image_and_alpha(samples, header, chunks)
     own_alpha = alpha is not None and header.kind not in (_GRAY, _RGB)
     channels = channels or image.shape[-1] + own_alpha
@@ -108,7 +108,7 @@ def _line_bytes(width: int, samples: int, depth: int) -> int:
     return -(-width * samples * depth // 8)
 
 
-def _decompressed(data: bytes, count: int) -> bytes:
+def _decompress(data: bytes, count: int) -> bytes:
     """Decompresses the first `count` bytes and no more; raises if there are fewer."""
     if count > _MAX_EXPANSION * len(data):
         raise DecodeError(

@@ -50,7 +50,7 @@ def _bicubic(old: int, new: int) -> Weights:
     indices = below[:, None].astype(np.int64) + np.arange(-1, 3)
     distance = np.abs(np.arange(-1, 3, dtype=np.float32) - fraction[:, None])
     inside = (indices >= 0) & (indices < old)
-    shares = _normalized(_keys_cubic(distance) * inside)
+    shares = _normalize(_keys_cubic(distance) * inside)
     return Weights(indices.clip(0, old - 1), shares, old)
 
 
@@ -111,13 +111,13 @@ def _kernel_weights(kernel: Callable, radius: float, antialias: bool) -> Callabl
         indices = first[:, None] + np.arange(int((last - first).max()) + 1)
         pixel_center = indices.astype(np.float32) + np.float32(0.5)
         shares = kernel(np.abs((pixel_center - center[:, None]) / stretch))
-        shares = _normalized(shares * (indices <= last[:, None]))
+        shares = _normalize(shares * (indices <= last[:, None]))
         return Weights(indices.clip(0, old - 1), shares, old)
 
     return weights
 
 
-def _normalized(shares: np.ndarray) -> np.ndarray:
+def _normalize(shares: np.ndarray) -> np.ndarray:
     shares = shares.astype(np.float32)
     total = shares.sum(1, keepdims=True)
     return np.where(np.abs(total) >= _MIN_SUM, shares / total, shares)
@@ -168,7 +168,7 @@ def gaussian_weights(pixels: int, size: int, sigma: float) -> Weights:
     distance = np.arange(size) - (size - 1) / 2
     shares = np.exp(-0.5 * (distance / sigma) ** 2)
     indices = np.arange(pixels - size + 1)[:, None] + np.arange(size)
-    return Weights(indices, np.broadcast_to(_normalized(shares[None]), indices.shape), pixels)
+    return Weights(indices, np.broadcast_to(_normalize(shares[None]), indices.shape), pixels)
 
 
 @functools.lru_cache(maxsize=64)

@@ -33,10 +33,10 @@ def flip(x: Tensor, *axes: int) -> Tensor:
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
     """Swaps the height and width axes of images."""
-    return _transposed(as_image_or_batch(image, "transpose"))
+    return _transpose(as_image_or_batch(image, "transpose"))
 
 
-def _transposed(x: Tensor) -> Tensor:
+def _transpose(x: Tensor) -> Tensor:
     return permute(x, perm=(1, 0, 2) if x._spec.ndim == 3 else (0, 2, 1, 3))
 
 
@@ -52,9 +52,9 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         raise ValueError(f"rot90: `k` must be a scalar. Received: {shown(k)}.")
     match int(turns) % 4:
         case 1:
-            return _transposed(flip(x, _WIDTH))
+            return _transpose(flip(x, _WIDTH))
         case 2:
             return flip(x, _HEIGHT, _WIDTH)
         case 3:
-            return flip(_transposed(x), _WIDTH)
+            return flip(_transpose(x), _WIDTH)
     return identity(x)

@@ -80,34 +80,34 @@ def _fields(record: bytes, delimiter: bytes, quotes: bool, number: int) -> list[
             position += 1
             continue
         if quotes and record[position] == ord('"'):
-            field, position = _quoted(record, position + 1, delimiter, number)
+            field, position = _parse_quoted(record, position + 1, delimiter, number)
         else:
             field = record[position:].partition(delimiter)[0]
             position += len(field) + 1
             if re.search(rb'["\r\n]' if quotes else rb"[\r\n]", field):
-                raise _malformed(number, "has a quote or line break in an unquoted field")
+                raise _malformed_record(number, "has a quote or line break in an unquoted field")
         fields.append(field)
     return [*fields, b""] if record.endswith(delimiter) else fields
 
 
-def _quoted(record: bytes, position: int, delimiter: bytes, number: int) -> tuple[bytes, int]:
+def _parse_quoted(record: bytes, position: int, delimiter: bytes, number: int) -> tuple[bytes, int]:
     """Returns the quoted field that starts at `position`, and the start of the next field."""
     parts = []
     while True:
         end = record.find(b'"', position)
         if end < 0:
-            raise _malformed(number, "has an unterminated quoted field")
+            raise _malformed_record(number, "has an unterminated quoted field")
         parts.append(record[position:end])
         next_char = record[end + 1 : end + 2]
         if not next_char or next_char == delimiter:
             return b"".join(parts), end + 2
         if next_char != b'"':
-            raise _malformed(number, "has an unescaped quote in a quoted field")
+            raise _malformed_record(number, "has an unescaped quote in a quoted field")
         parts.append(b'"')
         position = end + 2
 
 
-def _malformed(number: int, reason: str) -> InvalidArgumentError:
+def _malformed_record(number: int, reason: str) -> InvalidArgumentError:
     return invalid(
         f"decode_csv: record {number} {reason}. Expected quotes around the whole field, and two "
         "for each quote in it."

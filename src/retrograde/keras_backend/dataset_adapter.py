@@ -18,9 +18,9 @@ class DatasetAdapter(DataAdapter):
         """Returns an iterator over the batches. They stay tensors."""
         if self._class_weight is None:
             return iter(self._dataset)
-        return (self._weighted(batch) for batch in self._dataset)
+        return (self._add_class_weights(batch) for batch in self._dataset)
 
-    def _weighted(self, batch):
+    def _add_class_weights(self, batch):
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(batch)
         if sample_weight is not None:
             raise ValueError("You cannot use `class_weight` and `sample_weight` at the same time.")

@@ -102,7 +102,7 @@ def _wrap_save_hdf5(save):
 
 def _wrap_editor_save(save):
     @functools.wraps(save)
-    def save_edited(self, filepath):
+    def save_atomically(self, filepath):
         def save_at(path):
             with _hdf5_in_memory(None, path):
                 save(self, path)
@@ -112,7 +112,7 @@ def _wrap_editor_save(save):
         else:
             save(self, filepath)
 
-    return save_edited
+    return save_atomically
 
 
 # HDF5

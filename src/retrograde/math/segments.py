@@ -41,7 +41,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
            [0, 0],
            [5, 6]], dtype=int32)
     """
-    return _sum(_sorted(data, segment_ids, dtypes.NUMERIC, "segment_sum"))
+    return _sum(_sorted_segments(data, segment_ids, dtypes.NUMERIC, "segment_sum"))
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -49,7 +49,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 
     `segment_ids` must be sorted.
     """
-    rows, *segmentation = _sorted(data, segment_ids, dtypes.NUMERIC, "segment_mean")
+    rows, *segmentation = _sorted_segments(data, segment_ids, dtypes.NUMERIC, "segment_mean")
     if rows._spec.dtype.kind in "iu":
         return truncatediv(_sum((rows, *segmentation)), _count(rows, *segmentation))
     return _average(truediv, rows, *segmentation)
@@ -61,7 +61,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     `segment_ids` must be sorted.
     """
     return _reduce(
-        segments.segment_prod, _sorted(data, segment_ids, dtypes.NUMERIC, "segment_prod")
+        segments.segment_prod, _sorted_segments(data, segment_ids, dtypes.NUMERIC, "segment_prod")
     )
 
 
@@ -73,7 +73,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     >>> tf.math.segment_max([1.0, 5.0, 3.0], [0, 0, 1]).numpy()
     array([5., 3.], dtype=float32)
     """
-    segmentation = _sorted(data, segment_ids, dtypes.REAL, "segment_max")
+    segmentation = _sorted_segments(data, segment_ids, dtypes.REAL, "segment_max")
     return _reduce(segments.segment_max, segmentation, empty=0)
 
 
@@ -82,7 +82,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
     `segment_ids` must be sorted.
     """
-    segmentation = _sorted(data, segment_ids, dtypes.REAL, "segment_min")
+    segmentation = _sorted_segments(data, segment_ids, dtypes.REAL, "segment_min")
     return _reduce(segments.segment_min, segmentation, empty=0)
 
 
@@ -98,7 +98,9 @@ def unsorted_segment_sum(
     array([0., 5., 0.], dtype=float32)
     """
     allowed = dtypes.NUMERIC
-    return _sum(_unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_sum"))
+    return _sum(
+        _unsorted_segments(data, segment_ids, num_segments, allowed, "unsorted_segment_sum")
+    )
 
 
 def unsorted_segment_mean(
@@ -106,7 +108,9 @@ def unsorted_segment_mean(
 ) -> Tensor:
     """Averages the elements with the same id; empty segments are 0."""
     allowed = dtypes.REAL
-    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_mean")
+    segmentation = _unsorted_segments(
+        data, segment_ids, num_segments, allowed, "unsorted_segment_mean"
+    )
     return _average(truediv, *segmentation)
 
 
@@ -115,7 +119,9 @@ def unsorted_segment_sqrt_n(
 ) -> Tensor:
     """Sums the elements with the same id and divides by the square root of their number."""
     allowed = dtypes.FLOATING
-    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_sqrt_n")
+    segmentation = _unsorted_segments(
+        data, segment_ids, num_segments, allowed, "unsorted_segment_sqrt_n"
+    )
     return _average(lambda total, count: total / sqrt(count), *segmentation)
 
 
@@ -125,7 +131,9 @@ def unsorted_segment_prod(
 ) -> Tensor:
     """Multiplies the elements with the same id; empty segments are 1."""
     allowed = dtypes.NUMERIC
-    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_prod")
+    segmentation = _unsorted_segments(
+        data, segment_ids, num_segments, allowed, "unsorted_segment_prod"
+    )
     return _reduce(segments.segment_prod, segmentation)
 
 
@@ -138,7 +146,9 @@ def unsorted_segment_max(
     Empty segments get the lowest value of the dtype.
     """
     allowed = dtypes.REAL
-    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_max")
+    segmentation = _unsorted_segments(
+        data, segment_ids, num_segments, allowed, "unsorted_segment_max"
+    )
     return _reduce(segments.segment_max, segmentation, empty=segmentation[0].dtype.min)
 
 
@@ -151,14 +161,16 @@ def unsorted_segment_min(
     Empty segments get the highest value of the dtype.
     """
     allowed = dtypes.REAL
-    segmentation = _unsorted(data, segment_ids, num_segments, allowed, "unsorted_segment_min")
+    segmentation = _unsorted_segments(
+        data, segment_ids, num_segments, allowed, "unsorted_segment_min"
+    )
     return _reduce(segments.segment_min, segmentation, empty=segmentation[0].dtype.max)
 
 
 # Conversion of the arguments to rows and their ids
 
 
-def _checked(
+def _convert_and_check(
     data: Any, segment_ids: Any, allowed: frozenset, op_name: str
 ) -> tuple[Tensor, Tensor]:
     x, ids = as_tensor(data), as_tensor(segment_ids)
@@ -174,8 +186,10 @@ def _checked(
     return x, ids
 
 
-def _sorted(data: Any, segment_ids: Any, allowed: frozenset, op_name: str) -> _Segmentation:
-    x, ids = _checked(data, segment_ids, allowed, op_name)
+def _sorted_segments(
+    data: Any, segment_ids: Any, allowed: frozenset, op_name: str
+) -> _Segmentation:
+    x, ids = _convert_and_check(data, segment_ids, allowed, op_name)
     if ids.ndim != 1 or not x.ndim or ids.shape[0] != x.shape[0]:
         raise invalid(
             f"{op_name}: expected one id for each row of data. Received: segment_ids of shape "
@@ -202,10 +216,10 @@ def _check_sorted(ids: Tensor, op_name: str) -> Tensor:
     return Tensor(np.zeros(values[-1] + 1 if values.size else 0, bool))
 
 
-def _unsorted(
+def _unsorted_segments(
     data: Any, segment_ids: Any, num_segments: Any, allowed: frozenset, op_name: str
 ) -> _Segmentation:
-    x, ids = _checked(data, segment_ids, allowed, op_name)
+    x, ids = _convert_and_check(data, segment_ids, allowed, op_name)
     count, shape = integer(num_segments, f"{op_name}: num_segments", TypeError), ids._spec.shape
     if count < 0:
         raise invalid(f"{op_name}: expected num_segments >= 0. Received: {count}.")

@@ -35,7 +35,7 @@ def ctc_greedy_decoder(
     (array([1, 0]), array([[-4.]], dtype=float32))
     """
     op_name = "ctc_greedy_decoder"
-    x, lengths = _checked(inputs, sequence_length, op_name)
+    x, lengths = _check_inputs(inputs, sequence_length, op_name)
     time, batch, num_classes = x.shape
     blank = blank_class(-1 if blank_index is None else blank_index, num_classes, op_name)
     best = x.argmax(2)
@@ -63,7 +63,7 @@ def ctc_beam_search_decoder(
     array([1, 0])
     """
     op_name = "ctc_beam_search_decoder"
-    x, lengths = _checked(inputs, sequence_length, op_name)
+    x, lengths = _check_inputs(inputs, sequence_length, op_name)
     if min(beam_width, top_paths) < 1 or top_paths > beam_width:
         raise invalid(
             f"{op_name}: expected 1 <= top_paths <= beam_width. Received: "
@@ -85,7 +85,7 @@ def ctc_beam_search_decoder(
     return paths, Tensor(scores)
 
 
-def _checked(inputs: Any, sequence_length: Any, op_name: str) -> tuple[np.ndarray, np.ndarray]:
+def _check_inputs(inputs: Any, sequence_length: Any, op_name: str) -> tuple[np.ndarray, np.ndarray]:
     tensor, length = as_tensor(inputs), as_tensor(sequence_length)
     check_dtype(tensor, ("float32", "float64"), "inputs", op_name)
     check_dtype(length, ("int32",), "sequence_length", op_name)

@@ -203,7 +203,7 @@ def _pool(
     explicit: bool = False,
     dilations: Any = None,
 ) -> Tensor:
-    x = layout.to_channels_last(_checked(input, layout))
+    x = layout.to_channels_last(_check_input(input, layout))
     depth = _channels_per_window(ksize, strides, layout) if primitive is ops.max_pool else 1
     if depth > 1 and x._spec.shape[-1] % depth == 0 and padding in ("SAME", "VALID"):
         return layout.from_channels_last(_max_over_channels(x, depth))
@@ -230,7 +230,7 @@ def _max_over_channels(x: Tensor, depth: int) -> Tensor:
     return reshape(y, shape=(*leading, channels // depth))
 
 
-def _checked(input: Any, layout: Layout) -> Tensor:
+def _check_input(input: Any, layout: Layout) -> Tensor:
     x = as_tensor(input)
     if x.ndim != layout.ndim + 2:
         raise invalid(
@@ -297,7 +297,7 @@ def max_pool_with_argmax(
             f"max_pool_with_argmax: output_dtype is {dtype.name}. Expected int32 or int64."
         )
     layout = Layout.of("NHWC", 2, "max_pool_with_argmax")
-    x = _checked(input, layout)
+    x = _check_input(input, layout)
     attrs = {"windows": _windows(x, ksize, strides, padding, layout)}
     count, height, width, channels = x._spec.shape
     indices = apply(ops.max_pool_index, (x,), attrs) * channels + Tensor(np.arange(channels))

@@ -95,15 +95,15 @@ def rot90(x: Tensor, turns: int, axes: Iterable[int]) -> Tensor:
 
 def tril(x: Tensor, k: int) -> Tensor:
     """Returns matrices with zeros above diagonal `k`."""
-    return _banded(x, "tril", lambda rows, _: (-rows, k))
+    return _keep_band(x, "tril", lambda rows, _: (-rows, k))
 
 
 def triu(x: Tensor, k: int) -> Tensor:
     """Returns matrices with zeros below diagonal `k`."""
-    return _banded(x, "triu", lambda _, columns: (k, columns))
+    return _keep_band(x, "triu", lambda _, columns: (k, columns))
 
 
-def _banded(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -> Tensor:
+def _keep_band(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -> Tensor:
     shape = x._spec.shape
     if len(shape) < 2:
         raise ValueError(f"{what}: expected a matrix, or more axes. Received: shape {shape}.")

@@ -46,8 +46,8 @@ subtract = elementwise(
 multiply = elementwise(
     "multiply",
     "multiply",
-    lambda g, _y, _x1, x2: guarded(g, x2),
-    lambda g, _y, x1, _x2: guarded(g, x1),
+    lambda g, _y, _x1, x2: guarded_product(g, x2),
+    lambda g, _y, x1, _x2: guarded_product(g, x1),
 )
 negative = elementwise(
     "negative",
@@ -101,7 +101,7 @@ def _same_spec(g, d):
     return type(d) is np.ndarray and d.shape == g.shape and d.dtype == g.dtype
 
 
-def guarded(g, d, owned=False):
+def guarded_product(g, d, owned=False):
     """Computes `guarded_multiply(g, d)`, with a shortcut if g is an array without zeros.
 
     `owned` says that the caller owns d, so that a large array can be overwritten.
@@ -132,7 +132,7 @@ divide = elementwise(
     "divide",
     "divide",
     lambda g, _y, _x1, x2: guarded_divide(g, x2),
-    lambda g, y, _x1, x2: -guarded_divide(guarded(g, y), x2),  # y = x1 / x2 saves an array
+    lambda g, y, _x1, x2: -guarded_divide(guarded_product(g, y), x2),  # y = x1 / x2 saves an array
     accepts=dtypes.INEXACT,
 )
 divide_no_nan = elementwise(
@@ -175,14 +175,14 @@ mod = elementwise(
     "mod",
     _mod_kernel,
     identity_rule,
-    lambda g, _y, x1, x2: -guarded(g, floor_divide(x1, x2)),
+    lambda g, _y, x1, x2: -guarded_product(g, floor_divide(x1, x2)),
     accepts=dtypes.REAL,
 )
 truncate_mod = elementwise(
     "truncate_mod",
     lambda xp, x1, x2: (_check_divisor(xp, x1, x2), xp.fmod(x1, x2))[1],
     identity_rule,
-    lambda g, _y, x1, x2: -guarded(g, truncate_divide(x1, x2)),
+    lambda g, _y, x1, x2: -guarded_product(g, truncate_divide(x1, x2)),
     accepts=dtypes.REAL,
 )
 
@@ -206,15 +206,15 @@ def _log_of_base(x):
 power = elementwise(
     "power",
     "power",
-    lambda g, _y, x1, x2: guarded(guarded(g, power(x1, x2 - 1)), x2),
-    lambda g, y, x1, _x2: guarded(guarded(g, y), _log_of_base(x1)),
+    lambda g, _y, x1, x2: guarded_product(guarded_product(g, power(x1, x2 - 1)), x2),
+    lambda g, y, x1, _x2: guarded_product(guarded_product(g, y), _log_of_base(x1)),
     costly=True,
 )
-square = elementwise("square", "square", lambda g, _y, x: guarded(g, x + x))
+square = elementwise("square", "square", lambda g, _y, x: guarded_product(g, x + x))
 reciprocal = elementwise(
     "reciprocal",
     lambda _, x, out=None: 1 / x if out is None else np.divide(1, x, out),
-    lambda g, y, _x: -guarded(guarded(g, y), y),
+    lambda g, y, _x: -guarded_product(guarded_product(g, y), y),
     accepts=dtypes.INEXACT,
     writes=OutArgument(may_alias=(0,), supports=is_float),
 )
@@ -233,8 +233,8 @@ def _twice_real(g):
 squared_difference = elementwise(
     "squared_difference",
     _squared_difference_kernel,
-    lambda g, _y, x1, x2: guarded(_twice_real(g), x1 - x2),
-    lambda g, _y, x1, x2: guarded(_twice_real(g), x2 - x1),
+    lambda g, _y, x1, x2: guarded_product(_twice_real(g), x1 - x2),
+    lambda g, _y, x1, x2: guarded_product(_twice_real(g), x2 - x1),
     holomorphic=False,
     writes=OutArgument(may_alias=(0, 1), supports=is_float),
 )
@@ -249,7 +249,7 @@ def _sign_partial(g, y, x):
 
 sign = elementwise("sign", "sign", _sign_partial, holomorphic=False)
 absolute = elementwise(
-    "absolute", "absolute", lambda g, _y, x: guarded(g, sign(x)), accepts=dtypes.REAL
+    "absolute", "absolute", lambda g, _y, x: guarded_product(g, sign(x)), accepts=dtypes.REAL
 )
 
 # At a tie, the first input receives the whole gradient. If an input is NaN, the second does.

@@ -62,15 +62,15 @@ stop_gradient = elementwise("stop_gradient", lambda _, x: x, None, accepts=dtype
 
 def _zeros_like_kernel(xp, x, out=None):
     if out is not None:
-        return _filled(out, 0)
+        return _fill(out, 0)
     return xp.zeros(x.shape, x.dtype) if x.dtype != object else xp.full(x.shape, b"", object)
 
 
 def _ones_like_kernel(xp, x, out=None):
-    return xp.ones(x.shape, x.dtype) if out is None else _filled(out, 1)
+    return xp.ones(x.shape, x.dtype) if out is None else _fill(out, 1)
 
 
-def _filled(out, value):
+def _fill(out, value):
     out.fill(value)
     return out
 

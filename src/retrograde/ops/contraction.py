@@ -46,7 +46,7 @@ def _product_of_stacks(a, b):
         return a * b
     if b.ndim == 2 and a.flags.c_contiguous and a.size and b.size:
         return blas_threads.dot(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
-    return blas_threads.stacked(a, b)
+    return blas_threads.matmul_stacks(a, b)
 
 
 def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):

@@ -46,7 +46,7 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
     if isinstance(value, IndexedSlices):
         return as_tensor(indexed_slices.dense(value), dtype)
     if isinstance(value, (list, tuple)) and holds_tensor(value):
-        return _stacked(value, dtype, hint)
+        return _stack(value, dtype, hint)
     return Tensor(as_array(value, dtype, hint))
 
 
@@ -59,7 +59,7 @@ def holds_tensor(value: Any, depth: int = 0) -> bool:
     return tensor_or_variable(value) is not None
 
 
-def _stacked(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
+def _stack(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
     """Stacks a list that contains tensors. Numbers in the list take the dtype of the tensors.
 
     If `dtype` is given, the tensors are cast to it.

@@ -21,7 +21,7 @@ def _split_groups(x, groups):
     return np.split(x, groups, axis=-1)
 
 
-def _grouped(kernel, a, b, groups, axis=-1):
+def _run_groups(kernel, a, b, groups, axis=-1):
     """Runs `kernel` on each group and concatenates the results along `axis`."""
     if groups == 1:
         return kernel(a, b)
@@ -46,7 +46,7 @@ def _convolve_kernel(xp, x, w, *, windows, groups):
     if _is_depthwise(w, groups):
         y = _numpy_convolution.depthwise(_repeat_channels(x, w), w[..., 0, :], windows)
     else:
-        y = _grouped(lambda x, w: _numpy_convolution.convolve(x, w, windows), x, w, groups)
+        y = _run_groups(lambda x, w: _numpy_convolution.convolve(x, w, windows), x, w, groups)
     return y.astype(dtype, copy=False)
 
 
@@ -58,7 +58,7 @@ def _transposed_kernel(xp, g, w, *, windows, groups, space):
         y = _numpy_convolution.depthwise_transposed(g, w[..., 0, :], windows, space)
         y = y.reshape(*y.shape[:-1], groups, w.shape[-1] // groups).sum(-1, dtype=y.dtype)
     else:
-        y = _grouped(
+        y = _run_groups(
             lambda g, w: _numpy_convolution.convolve_transposed(g, w, windows, space), g, w, groups
         )
     return y.astype(dtype, copy=False)
@@ -71,7 +71,9 @@ def _filter_kernel(xp, x, g, *, windows, groups):
     if groups > 1 and x.shape[-1] == groups:
         y = _numpy_convolution.depthwise_filter(_repeat_channels(x, g), g, windows)[..., None, :]
     else:
-        y = _grouped(lambda x, g: _numpy_convolution.convolve_filter(x, g, windows), x, g, groups)
+        y = _run_groups(
+            lambda x, g: _numpy_convolution.convolve_filter(x, g, windows), x, g, groups
+        )
     return y.astype(dtype, copy=False)
 
 

@@ -19,7 +19,15 @@ from retrograde.ops._arrays import (
     zero,
 )
 from retrograde.ops._families import elementwise
-from retrograde.ops.arithmetic import absolute, guarded, guarded_divide, log, no_nan, select, square
+from retrograde.ops.arithmetic import (
+    absolute,
+    guarded_divide,
+    guarded_product,
+    log,
+    no_nan,
+    select,
+    square,
+)
 from retrograde.ops.casting import zeros_like
 from retrograde.ops.complex_numbers import imag, make_complex_kernel
 from retrograde.values import dtypes
@@ -34,9 +42,9 @@ def function(name, kernel, partial, accepts=dtypes.INEXACT, writes=None):
     )
 
 
-exp = function("exp", "exp", lambda g, y, _x: guarded(g, y))
+exp = function("exp", "exp", lambda g, y, _x: guarded_product(g, y))
 # exp(x), not y + 1, which cancels where y is close to -1.
-expm1 = function("expm1", "expm1", lambda g, _y, x: guarded(g, exp(x), owned=True))
+expm1 = function("expm1", "expm1", lambda g, _y, x: guarded_product(g, exp(x), owned=True))
 
 
 def _log1p_kernel(xp, x, out=None):
@@ -65,28 +73,30 @@ def _rsqrt_kernel(xp, x, out=None):
 rsqrt = function(
     "rsqrt",
     _rsqrt_kernel,
-    lambda g, y, _x: guarded(guarded(guarded(g, y) * scalar(-0.5, y), y), y),
+    lambda g, y, _x: guarded_product(
+        guarded_product(guarded_product(g, y) * scalar(-0.5, y), y), y
+    ),
     writes=OutArgument(may_alias=(0,), supports=is_float),
 )
 
-sin = function("sin", "sin", lambda g, _y, x: guarded(g, cos(x), owned=True))
-cos = function("cos", "cos", lambda g, _y, x: -guarded(g, sin(x), owned=True))
+sin = function("sin", "sin", lambda g, _y, x: guarded_product(g, cos(x), owned=True))
+cos = function("cos", "cos", lambda g, _y, x: -guarded_product(g, sin(x), owned=True))
 
 
 def _tan_rule(g, y, x):
     if numpy_dtype_of(x).kind != "c":
-        return guarded(g, y * y + 1, owned=True)
+        return guarded_product(g, y * y + 1, owned=True)
     # Far from the real line y * y is close to -1, so y * y + 1 would cancel.
     e = exp(select(imag(x) < 0, -x, x) * scalar(2j, x))
-    return guarded(g, e * 4 / square(e + 1))
+    return guarded_product(g, e * 4 / square(e + 1))
 
 
 tan = function("tan", "tan", _tan_rule)
 asin = function("asin", "arcsin", lambda g, _y, x: guarded_divide(g, sqrt(1 - x * x)))
 acos = function("acos", "arccos", lambda g, _y, x: -guarded_divide(g, sqrt(1 - x * x)))
 atan = function("atan", "arctan", lambda g, _y, x: guarded_divide(g, x * x + 1))
-sinh = function("sinh", "sinh", lambda g, _y, x: guarded(g, cosh(x), owned=True))
-cosh = function("cosh", "cosh", lambda g, _y, x: guarded(g, sinh(x), owned=True))
+sinh = function("sinh", "sinh", lambda g, _y, x: guarded_product(g, cosh(x), owned=True))
+cosh = function("cosh", "cosh", lambda g, _y, x: guarded_product(g, sinh(x), owned=True))
 tanh = function("tanh", "tanh", lambda g, y, _x: tanh_grad(g, y))
 asinh = function("asinh", "arcsinh", lambda g, y, _x: guarded_divide(g, cosh(y)))
 acosh = function("acosh", "arccosh", lambda g, y, _x: guarded_divide(g, sinh(y)))
@@ -94,8 +104,8 @@ atanh = function("atanh", "arctanh", lambda g, _y, x: guarded_divide(g, 1 - x * 
 atan2 = elementwise(
     "atan2",
     "arctan2",
-    lambda g, _y, x1, x2: guarded(g, x2 / (x1 * x1 + x2 * x2)),
-    lambda g, _y, x1, x2: -guarded(g, x1 / (x1 * x1 + x2 * x2)),
+    lambda g, _y, x1, x2: guarded_product(g, x2 / (x1 * x1 + x2 * x2)),
+    lambda g, _y, x1, x2: -guarded_product(g, x1 / (x1 * x1 + x2 * x2)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -118,13 +128,13 @@ def _erf_kernel(xp, x):
 erf = function(
     "erf",
     _erf_kernel,
-    lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(_TWO_OVER_SQRT_PI, x),
+    lambda g, _y, x: guarded_product(g, exp(-x * x)) * scalar(_TWO_OVER_SQRT_PI, x),
     accepts=dtypes.FLOATING,
 )
 erfc = function(
     "erfc",
     lambda xp, x: special_function(xp, "erfc")(widen(x)).astype(x.dtype),
-    lambda g, _y, x: guarded(g, exp(-x * x)) * scalar(-_TWO_OVER_SQRT_PI, x),
+    lambda g, _y, x: guarded_product(g, exp(-x * x)) * scalar(-_TWO_OVER_SQRT_PI, x),
     accepts=dtypes.FLOATING,
 )
 
@@ -203,7 +213,7 @@ sigmoid_grad = elementwise(  # g * y * (1 - y)
     "sigmoid_grad",
     _sigmoid_grad_kernel,
     lambda h, _out, _g, y: sigmoid_grad(h, y),
-    lambda h, _out, g, y: guarded(guarded(g, h), 1 - y * 2),
+    lambda h, _out, g, y: guarded_product(guarded_product(g, h), 1 - y * 2),
     accepts=dtypes.INEXACT,
     writes=OutArgument(supports=is_float),
 )
@@ -218,7 +228,7 @@ def _softplus_kernel(xp, x, out=None):
 softplus = function(
     "softplus",
     _softplus_kernel,
-    lambda g, _y, x: guarded(g, sigmoid(x), owned=True),
+    lambda g, _y, x: guarded_product(g, sigmoid(x), owned=True),
     accepts=dtypes.FLOATING,
     writes=OutArgument(may_alias=(0,), supports=is_float),
 )
@@ -283,7 +293,7 @@ leaky_relu = elementwise(
 elu = elementwise(
     "elu",
     lambda xp, x: fast_where(xp, x < 0, xp.expm1(xp.minimum(x, xp.zeros((), x.dtype))), x),
-    lambda g, y, _x: select(y < 0, guarded(g, y + 1), g),
+    lambda g, y, _x: select(y < 0, guarded_product(g, y + 1), g),
     accepts=dtypes.FLOATING,
     costly=True,
     holomorphic=False,
@@ -302,7 +312,7 @@ selu = elementwise(
     "selu",
     _selu_kernel,
     lambda g, y, _x: select(
-        y < 0, guarded(g, y + scalar(_SELU_SCALE_ALPHA, y)), g * scalar(_SELU_SCALE, y)
+        y < 0, guarded_product(g, y + scalar(_SELU_SCALE_ALPHA, y)), g * scalar(_SELU_SCALE, y)
     ),
     accepts=dtypes.FLOATING,
     costly=True,
@@ -328,7 +338,7 @@ def _normal_density(x):
 normal_cdf = function(
     "normal_cdf",
     _normal_cdf_kernel,
-    lambda g, _y, x: guarded(g, _normal_density(x), owned=True),
+    lambda g, _y, x: guarded_product(g, _normal_density(x), owned=True),
     accepts=dtypes.FLOATING,
 )
 
@@ -353,7 +363,7 @@ def _gelu_partial(g, _y, x, *, approximate):
         derivative = ((1 - t * t) * inner * x + t + 1) * scalar(0.5, x)
     else:
         derivative = normal_cdf(x) + x * _normal_density(x)
-    return guarded(g, derivative)
+    return guarded_product(g, derivative)
 
 
 gelu = elementwise(
@@ -363,7 +373,7 @@ gelu = elementwise(
 
 def _silu_partial(g, _y, x):
     s = sigmoid(x)
-    return guarded(g, (x * (1 - s) + 1) * s)
+    return guarded_product(g, (x * (1 - s) + 1) * s)
 
 
 silu = elementwise(

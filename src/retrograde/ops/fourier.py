@@ -14,7 +14,7 @@ from retrograde.values import dtypes
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
-def resized(x, shape):
+def crop_or_pad(x, shape):
     """Truncates or zero-pads the end of each axis of `x` so that it has `shape`."""
     kept = tuple((0, min(sizes), 1) for sizes in zip(x.shape, shape, strict=True))
     if any(stop < size for (_, stop, _), size in zip(kept, x.shape, strict=True)):
@@ -72,7 +72,7 @@ def _transform(name, kernel, rule, accepts):
 
 def _transpose_rule(transposed):
     def rule(g, _y, _x, *, norm, **attrs):
-        return resized(transposed(g, norm=_TRANSPOSED[norm], **attrs), tuple(_x.shape))
+        return crop_or_pad(transposed(g, norm=_TRANSPOSED[norm], **attrs), tuple(_x.shape))
 
     return rule
 
@@ -108,26 +108,26 @@ def _scale_mirrored(g, axis, length, weight):
     return g * weights.reshape(-1, *(1,) * (g.ndim - 1 - axis))
 
 
-def _rfft_transposed(g, *, axes, lengths, norm):
+def _rfft_transpose(g, *, axes, lengths, norm):
     return irfft(
         _scale_mirrored(g, axes[-1], lengths[-1], 0.5), axes=axes, lengths=lengths, norm=norm
     )
 
 
-def _irfft_transposed(g, *, axes, lengths, norm):
+def _irfft_transpose(g, *, axes, lengths, norm):
     return _scale_mirrored(rfft(g, axes=axes, lengths=lengths, norm=norm), axes[-1], lengths[-1], 2)
 
 
 rfft = _transform(
     "rfft",
     _kernel("rfftn", bins, _complex_of),
-    _transpose_rule(_rfft_transposed),
+    _transpose_rule(_rfft_transpose),
     REAL,
 )
 irfft = _transform(
     "irfft",
     _kernel("irfftn", lambda n: n, _real_of),
-    _transpose_rule(_irfft_transposed),
+    _transpose_rule(_irfft_transpose),
     dtypes.COMPLEX,
 )
 

@@ -31,7 +31,7 @@ def _predecessors(xp, x):
     return xp.stack([padded[..., 2 - k : 2 - k + size] for k in range(STEPS)])
 
 
-def _predecessors_transposed(xp, x):
+def _predecessors_transpose(xp, x):
     """Computes the transpose of `_predecessors`. `x` may be overwritten."""
     y, size = x[0], x.shape[-1]
     rows = (slice(None),) * (y.ndim - 1)
@@ -52,7 +52,7 @@ def _lattice_recurrence_kernel(xp, weights, x, *, reverse):
     def backward(later, inputs):
         x, w = inputs
         y = x + later
-        return _predecessors_transposed(xp, w * y), y
+        return _predecessors_transpose(xp, w * y), y
 
     start = xp.zeros(x.shape[1:], x.dtype)
     step = backward if reverse else forward

@@ -103,7 +103,7 @@ expm = matrix_primitive("expm", _expm_kernel, vjps=(_vjp_by_block_matrix(lambda:
 
 
 def _one_by_one(f):
-    def batched(x):
+    def apply_to_each(x):
         y = np.full(x.shape, np.nan, x.dtype)
         with warnings.catch_warnings():  # about singular matrices
             warnings.simplefilter("ignore")
@@ -112,7 +112,7 @@ def _one_by_one(f):
                     y[i] = f(x[i])
         return y
 
-    return lambda xp, x: on_host(xp, batched, Spec(x.shape, x.dtype), x)
+    return lambda xp, x: on_host(xp, apply_to_each, Spec(x.shape, x.dtype), x)
 
 
 def _logm(x):

@@ -41,7 +41,7 @@ def _sum_keepdims(x, axis):
     return reduction.sum(x, axis=(axis,), keepdims=True)
 
 
-def _shifted(xp, x, axis):
+def _subtract_max(xp, x, axis):
     return x - array_max(xp, x, axis, keepdims=True) if x.size else x
 
 
@@ -55,12 +55,12 @@ def _needs_no_shift(xp, x):
 
 
 def _softmax_kernel(xp, x, *, axis):
-    e = xp.exp(x if _needs_no_shift(xp, x) else _shifted(xp, x, axis))
+    e = xp.exp(x if _needs_no_shift(xp, x) else _subtract_max(xp, x, axis))
     return e / array_sum(xp, e, (axis,), keepdims=True)
 
 
 def _log_softmax_kernel(xp, x, *, axis):
-    s = _shifted(xp, x, axis)
+    s = _subtract_max(xp, x, axis)
     return s - xp.log(array_sum(xp, xp.exp(s), (axis,), keepdims=True))
 
 
@@ -144,14 +144,14 @@ def _sparse_kernel(xp, labels, logits):
         return _sparse_kernel(xp, labels, widen(logits)).astype(logits.dtype)
     last = (logits.ndim - 1,)
     if xp is not np:
-        s = _shifted(xp, logits, *last)
+        s = _subtract_max(xp, logits, *last)
         picked = xp.take_along_axis(s, labels[..., None], axis=-1)[..., 0]
         return xp.log(array_sum(xp, xp.exp(s), last)) - picked
     indices = _flat_indices(labels, logits.shape[-1])
     if _needs_no_shift(np, logits):
         picked = logits.take(indices)
         return np.log(array_sum(np, np.exp(logits - picked[..., None]), last))
-    s = _shifted(np, logits, *last)
+    s = _subtract_max(np, logits, *last)
     return np.log(array_sum(np, np.exp(s), last)) - s.take(indices)
 
 

@@ -84,14 +84,14 @@ def _apply_to_bools(bool_primitive: Primitive | None, x1: Tensor, x2: Tensor) ->
     return apply(bool_primitive, (x1, x2))
 
 
-def _reflected(method: Any) -> Any:
+def _reflect(method: Any) -> Any:
     def reflected(self, other):
         return method(operand(other, self), self)
 
     return reflected
 
 
-def _binary_reflected(primitive: Primitive, bool_primitive: Primitive | None = None) -> Any:
+def _reflected_operator(primitive: Primitive, bool_primitive: Primitive | None = None) -> Any:
     def reflected(self, other):
         other = operand(other, self)
         try:
@@ -205,10 +205,10 @@ _ARITHMETIC = {
 }
 _METHODS = {
     **{f"__{name}__": method for name, method in _ARITHMETIC.items()},
-    **{f"__r{name}__": _reflected(method) for name, method in _ARITHMETIC.items()},
-    "__radd__": _binary_reflected(ar.add),
-    "__rsub__": _binary_reflected(ar.subtract),
-    "__rmul__": _binary_reflected(ar.multiply, bool_primitive=ar.logical_and),
+    **{f"__r{name}__": _reflect(method) for name, method in _ARITHMETIC.items()},
+    "__radd__": _reflected_operator(ar.add),
+    "__rsub__": _reflected_operator(ar.subtract),
+    "__rmul__": _reflected_operator(ar.multiply, bool_primitive=ar.logical_and),
     "__eq__": _equality(ar.equal, False),
     "__ne__": _equality(ar.not_equal, True),
     "__lt__": _binary(ar.less),
@@ -315,15 +315,15 @@ def promote_operands(promote: Any, matrix_product: Any = None) -> None:
             continue
         if promote is not None and "matmul" in name:
             product = matrix_product
-            method = product if name == "__matmul__" else _swapped(product)
-        _bind_operator(name, method if promote is None else _promoting(method, promote))
+            method = product if name == "__matmul__" else _swap_operands(product)
+        _bind_operator(name, method if promote is None else _with_promotion(method, promote))
 
 
-def _swapped(method: Any) -> Any:
+def _swap_operands(method: Any) -> Any:
     return lambda self, other: method(other, self)
 
 
-def _promoting(method: Any, promote: Any) -> Any:
+def _with_promotion(method: Any, promote: Any) -> Any:
     def promoting(self, other):
         if other is None or isinstance(other, CompositeTensor):
             return method(self, other)

@@ -6,7 +6,7 @@ import math
 
 from retrograde.ops._arrays import scalar, widen
 from retrograde.ops._families import elementwise
-from retrograde.ops.arithmetic import divide_no_nan, guarded, guarded_divide
+from retrograde.ops.arithmetic import divide_no_nan, guarded_divide, guarded_product
 from retrograde.ops.elementary import function
 from retrograde.values import dtypes
 
@@ -21,7 +21,7 @@ def _widened_kernel(name):
 exp2 = function(
     "exp2",
     _widened_kernel("exp2"),
-    lambda g, y, _x: guarded(g, y) * scalar(_LOG_2, y),
+    lambda g, y, _x: guarded_product(g, y) * scalar(_LOG_2, y),
     accepts=dtypes.FLOATING,
 )
 log2 = function(
@@ -43,8 +43,8 @@ cube_root = function(
 hypot = elementwise(  # sqrt(x1**2 + x2**2); its derivative at the origin is 0
     "hypot",
     _widened_kernel("hypot"),
-    lambda g, y, x1, _x2: guarded(g, divide_no_nan(x1, y)),
-    lambda g, y, _x1, x2: guarded(g, divide_no_nan(x2, y)),
+    lambda g, y, x1, _x2: guarded_product(g, divide_no_nan(x1, y)),
+    lambda g, y, _x1, x2: guarded_product(g, divide_no_nan(x2, y)),
     accepts=dtypes.FLOATING,
     costly=True,
 )

@@ -14,7 +14,15 @@ import numpy as np
 from retrograde.ops._arrays import numpy_dtype_of, special_function, widen
 from retrograde.ops._families import elementwise
 from retrograde.ops._incomplete_gamma import gamma_sample_derivative_kernel
-from retrograde.ops.arithmetic import guarded, is_finite, log, mask, maximum, minimum, select
+from retrograde.ops.arithmetic import (
+    guarded_product,
+    is_finite,
+    log,
+    mask,
+    maximum,
+    minimum,
+    select,
+)
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.elementary import exp
 from retrograde.ops.special import polygamma
@@ -33,8 +41,10 @@ def _derivative_by_sample(a, x, order):
 gamma_sample_derivative = elementwise(
     "gamma_sample_derivative",
     gamma_sample_derivative_kernel,
-    lambda g, _y, a, x, *, order: guarded(g, gamma_sample_derivative(a, x, order=order + 1)),
-    lambda g, _y, a, x, *, order: guarded(g, _derivative_by_sample(a, x, order)),
+    lambda g, _y, a, x, *, order: guarded_product(
+        g, gamma_sample_derivative(a, x, order=order + 1)
+    ),
+    lambda g, _y, a, x, *, order: guarded_product(g, _derivative_by_sample(a, x, order)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -49,7 +59,7 @@ implicit_gamma = elementwise(  # x, sampled with the shape parameter a
     "implicit_gamma",
     _sample_kernel,
     None,
-    lambda g, y, _x, a: guarded(g, gamma_sample_derivative(a, y, order=0)),
+    lambda g, y, _x, a: guarded_product(g, gamma_sample_derivative(a, y, order=0)),
     accepts=dtypes.FLOATING,
 )
 
@@ -73,8 +83,8 @@ def _density_ratio(a, b):
 normal_span = elementwise(  # the normal probability of [a, b], divided by the density at a
     "normal_span",
     _normal_span_kernel,
-    lambda g, y, a, _b: guarded(g, a * y - 1),
-    lambda g, _y, a, b: guarded(g, _density_ratio(a, b)),
+    lambda g, y, a, _b: guarded_product(g, a * y - 1),
+    lambda g, _y, a, b: guarded_product(g, _density_ratio(a, b)),
     accepts=dtypes.FLOATING,
     costly=True,
 )

@@ -54,7 +54,7 @@ def _sampled_matmul_kernel(xp, a, b, indices):
     return y
 
 
-def _swapped(indices):
+def _swap(indices):
     return reverse(indices, axis=(1,))
 
 
@@ -108,7 +108,7 @@ sparse_matmul = Primitive(  # y = A b, where A of `shape` holds `values` at `ind
     vjps=(
         lambda g, _y, _values, b, indices, **_: sampled_matmul(g, conj(b), indices),
         lambda g, _y, values, _b, indices, *, shape: sparse_matmul(
-            conj(values), g, _swapped(indices), shape=shape[::-1]
+            conj(values), g, _swap(indices), shape=shape[::-1]
         ),
         None,
     ),
@@ -123,7 +123,7 @@ sampled_matmul = Primitive(  # the elements of a b^T at `indices`
             g, conj(b), indices, shape=(_a.shape[0], b.shape[0])
         ),
         lambda g, _y, a, _b, indices: sparse_matmul(
-            g, conj(a), _swapped(indices), shape=(_b.shape[0], a.shape[0])
+            g, conj(a), _swap(indices), shape=(_b.shape[0], a.shape[0])
         ),
         None,
     ),

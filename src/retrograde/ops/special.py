@@ -10,7 +10,7 @@ from retrograde.core.rules import Spec, identity_rule
 from retrograde.ops._arrays import on_host, scalar, special_function, widen
 from retrograde.ops._families import elementwise
 from retrograde.ops._incomplete_gamma import igamma_derivative_kernel
-from retrograde.ops.arithmetic import equal, guarded, log, select, sign
+from retrograde.ops.arithmetic import equal, guarded_product, log, select, sign
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.ops.elementary import cos, exp, function, log1p, sin
 from retrograde.values import dtypes
@@ -36,19 +36,19 @@ _SQRT_TWO_PI = math.sqrt(2 * math.pi)
 erfinv = function(
     "erfinv",
     _special_kernel("erfinv"),
-    lambda g, y, _x: guarded(g, exp(y * y)) * scalar(_HALF_SQRT_PI, y),
+    lambda g, y, _x: guarded_product(g, exp(y * y)) * scalar(_HALF_SQRT_PI, y),
     accepts=dtypes.FLOATING,
 )
 ndtri = function(
     "ndtri",
     _special_kernel("ndtri"),
-    lambda g, y, _x: guarded(g, exp(y * y * scalar(0.5, y))) * scalar(_SQRT_TWO_PI, y),
+    lambda g, y, _x: guarded_product(g, exp(y * y * scalar(0.5, y))) * scalar(_SQRT_TWO_PI, y),
     accepts=dtypes.FLOATING,
 )
 dawsn = function(
     "dawsn",
     _special_kernel("dawsn"),
-    lambda g, y, x: guarded(g, scalar(1, y) - x * y * scalar(2, y)),
+    lambda g, y, x: guarded_product(g, scalar(1, y) - x * y * scalar(2, y)),
     accepts=dtypes.FLOATING,
 )
 
@@ -62,7 +62,10 @@ def _lgamma_kernel(xp, x):
 
 
 lgamma = function(
-    "lgamma", _lgamma_kernel, lambda g, _y, x: guarded(g, digamma(x)), accepts=dtypes.FLOATING
+    "lgamma",
+    _lgamma_kernel,
+    lambda g, _y, x: guarded_product(g, digamma(x)),
+    accepts=dtypes.FLOATING,
 )
 
 
@@ -74,7 +77,7 @@ def _digamma_kernel(xp, x):
 digamma = function(
     "digamma",
     _digamma_kernel,
-    lambda g, _y, x: guarded(g, polygamma(ones_like(x), x)),
+    lambda g, _y, x: guarded_product(g, polygamma(ones_like(x), x)),
     accepts=dtypes.FLOATING,
 )
 
@@ -82,7 +85,7 @@ zeta = elementwise(
     "zeta",
     _special_kernel("zeta"),
     None,
-    lambda g, _y, x, q: -guarded(g, x * zeta(x + 1, q)),
+    lambda g, _y, x, q: -guarded_product(g, x * zeta(x + 1, q)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -102,7 +105,7 @@ polygamma = elementwise(
     "polygamma",
     _polygamma_kernel,
     None,
-    lambda g, _y, a, x: guarded(g, polygamma(a + 1, x)),
+    lambda g, _y, a, x: guarded_product(g, polygamma(a + 1, x)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -121,7 +124,7 @@ def _igammac_kernel(xp, a, x):
 
 def _gamma_density(a, x):
     """Computes d igamma(a, x) / dx = x ** (a - 1) * exp(-x) / gamma(a)."""
-    return exp(guarded(a - 1, log(x)) - x - lgamma(a))
+    return exp(guarded_product(a - 1, log(x)) - x - lgamma(a))
 
 
 def _gamma_density_derivative(a, x, order):
@@ -140,24 +143,24 @@ def _gamma_density_derivative(a, x, order):
 igamma_derivative = elementwise(  # the derivative of igamma of this `order` w.r.t. a
     "igamma_derivative",
     igamma_derivative_kernel,
-    lambda g, _y, a, x, *, order: guarded(g, igamma_derivative(a, x, order=order + 1)),
-    lambda g, _y, a, x, *, order: guarded(g, _gamma_density_derivative(a, x, order)),
+    lambda g, _y, a, x, *, order: guarded_product(g, igamma_derivative(a, x, order=order + 1)),
+    lambda g, _y, a, x, *, order: guarded_product(g, _gamma_density_derivative(a, x, order)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
 igamma = elementwise(
     "igamma",
     _igamma_kernel,
-    lambda g, _y, a, x: guarded(g, igamma_derivative(a, x, order=1)),
-    lambda g, _y, a, x: guarded(g, _gamma_density(a, x)),
+    lambda g, _y, a, x: guarded_product(g, igamma_derivative(a, x, order=1)),
+    lambda g, _y, a, x: guarded_product(g, _gamma_density(a, x)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
 igammac = elementwise(
     "igammac",
     _igammac_kernel,
-    lambda g, _y, a, x: -guarded(g, igamma_derivative(a, x, order=1)),
-    lambda g, _y, a, x: -guarded(g, _gamma_density(a, x)),
+    lambda g, _y, a, x: -guarded_product(g, igamma_derivative(a, x, order=1)),
+    lambda g, _y, a, x: -guarded_product(g, _gamma_density(a, x)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -170,7 +173,7 @@ def _betainc_kernel(xp, a, b, x):
 
 def _beta_density(a, b, x):
     """Computes the derivative of betainc with respect to x."""
-    powers = guarded(a - 1, log(x)) + guarded(b - 1, log1p(-x))
+    powers = guarded_product(a - 1, log(x)) + guarded_product(b - 1, log1p(-x))
     return exp(powers + lgamma(a + b) - lgamma(a) - lgamma(b))
 
 
@@ -179,7 +182,7 @@ betainc = elementwise(
     _betainc_kernel,
     None,
     None,
-    lambda g, _y, a, b, x: guarded(g, _beta_density(a, b, x)),
+    lambda g, _y, a, b, x: guarded_product(g, _beta_density(a, b, x)),
     accepts=_SINGLE_AND_DOUBLE,
     costly=True,
 )
@@ -204,12 +207,15 @@ def _expint_kernel(xp, x):
 
 
 expint = function(
-    "expint", _expint_kernel, lambda g, _y, x: guarded(g, exp(x) / x), accepts=dtypes.FLOATING
+    "expint",
+    _expint_kernel,
+    lambda g, _y, x: guarded_product(g, exp(x) / x),
+    accepts=dtypes.FLOATING,
 )
 spence = function(
     "spence",
     _special_kernel("spence"),
-    lambda g, _y, x: guarded(g, _spence_derivative(x)),
+    lambda g, _y, x: guarded_product(g, _spence_derivative(x)),
     accepts=dtypes.FLOATING,
 )
 
@@ -235,13 +241,13 @@ def _fresnel_phase(x):
 fresnel_sin = function(
     "fresnel_sin",
     _fresnel_kernel(0),
-    lambda g, _y, x: guarded(g, sin(_fresnel_phase(x))),
+    lambda g, _y, x: guarded_product(g, sin(_fresnel_phase(x))),
     accepts=dtypes.FLOATING,
 )
 fresnel_cos = function(
     "fresnel_cos",
     _fresnel_kernel(1),
-    lambda g, _y, x: guarded(g, cos(_fresnel_phase(x))),
+    lambda g, _y, x: guarded_product(g, cos(_fresnel_phase(x))),
     accepts=dtypes.FLOATING,
 )
 
@@ -296,9 +302,9 @@ def _bessel(name, fast, general, below, above, own=None, negative=None, in_jax=F
         return both * scalar(0.5 * below, x)
 
     if own is None:
-        rule = lambda g, _y, x, *, order: guarded(g, derivative(x, order))  # noqa: E731
+        rule = lambda g, _y, x, *, order: guarded_product(g, derivative(x, order))  # noqa: E731
     else:
-        rule = lambda g, y, x, *, order: guarded(g, derivative(x, order) + own(y, x))  # noqa: E731
+        rule = lambda g, y, x, *, order: guarded_product(g, derivative(x, order) + own(y, x))  # noqa: E731
     primitive = elementwise(name, kernel, rule, accepts=dtypes.FLOATING, costly=True)
     return primitive
 

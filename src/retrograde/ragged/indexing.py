@@ -16,15 +16,15 @@ from retrograde.values.errors import invalid
 
 def _get_item(self: RaggedTensor, key: Any) -> Any:
     keys = list(key) if isinstance(key, (tuple, list)) else [key]
-    return _outer(self, _expand_ellipsis([_checked(k) for k in keys], rank_of(self)))
+    return _outer(self, _expand_ellipsis([_check_key(k) for k in keys], rank_of(self)))
 
 
-def _checked(key: Any) -> Any:
+def _check_key(key: Any) -> Any:
     """Validates one part of an index and converts tensors to integers."""
     if key is None or key is Ellipsis:
         return key
     if isinstance(key, slice):
-        return slice(*(k if k is None else _checked(k) for k in (key.start, key.stop, key.step)))
+        return slice(*(k if k is None else _check_key(k) for k in (key.start, key.stop, key.step)))
     tensor = tensor_or_variable(key)
     is_int = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
     if is_int or (tensor is not None and tensor.dtype.is_integer and not tensor.ndim):

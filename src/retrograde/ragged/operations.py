@@ -362,7 +362,7 @@ def _equality(function: Callable, if_none: bool) -> Callable:
     return lambda self, other: if_none if other is None else function(self, other)
 
 
-def _reflected(function: Callable) -> Callable:
+def _reflect(function: Callable) -> Callable:
     return lambda self, other: function(other, self)
 
 
@@ -370,7 +370,7 @@ def _bind() -> None:
     for name, function in _OPERATORS.items():
         setattr(RaggedTensor, f"__{name}__", _operator(function))
         if name not in ("lt", "le", "gt", "ge"):
-            setattr(RaggedTensor, f"__r{name}__", _reflected(function))
+            setattr(RaggedTensor, f"__r{name}__", _reflect(function))
     RaggedTensor.__eq__ = _equality(math.equal, False)
     RaggedTensor.__ne__ = _equality(math.not_equal, True)
     RaggedTensor.__neg__ = lambda self: math.negative(self)

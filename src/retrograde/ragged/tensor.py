@@ -145,7 +145,7 @@ class RaggedTensor(CompositeTensor):
         validate: bool = True,
     ) -> RaggedTensor:
         """Creates several ragged axes from their row splits, the outermost first."""
-        return _nested(flat_values, nested_row_splits, cls.from_row_splits, validate)
+        return _nest(flat_values, nested_row_splits, cls.from_row_splits, validate)
 
     @classmethod
     def from_nested_row_lengths(
@@ -156,7 +156,7 @@ class RaggedTensor(CompositeTensor):
         validate: bool = True,
     ) -> RaggedTensor:
         """Creates several ragged axes from their row lengths, the outermost first."""
-        return _nested(flat_values, nested_row_lengths, cls.from_row_lengths, validate)
+        return _nest(flat_values, nested_row_lengths, cls.from_row_lengths, validate)
 
     @classmethod
     def from_nested_value_rowids(
@@ -213,7 +213,9 @@ class RaggedTensor(CompositeTensor):
                 f"ragged_rank={as_text(ragged_rank)}."
             )
         size = x.shape[1]
-        kept = _unpadded(x, padding) if lengths is None else integer_array(lengths, "lengths")
+        kept = (
+            _unpadded_lengths(x, padding) if lengths is None else integer_array(lengths, "lengths")
+        )
         if kept.shape != x.shape[:1]:
             raise invalid(
                 f"from_tensor: expected one length for each of {x.shape[0]} rows. Received: shape "
@@ -535,7 +537,7 @@ def _check_count(before: Any, after: Any) -> None:
         )
 
 
-def _nested(flat_values: Any, parts: Sequence[Any], make: Callable, validate: bool) -> Any:
+def _nest(flat_values: Any, parts: Sequence[Any], make: Callable, validate: bool) -> Any:
     if isinstance(parts, Tensor):
         raise TypeError("Expected a list of tensors, one for each ragged axis. Received: a tensor.")
     values = flat_values
@@ -544,7 +546,7 @@ def _nested(flat_values: Any, parts: Sequence[Any], make: Callable, validate: bo
     return values
 
 
-def _unpadded(x: Tensor, padding: Any) -> np.ndarray:
+def _unpadded_lengths(x: Tensor, padding: Any) -> np.ndarray:
     """Returns the number of elements of each row before its trailing padding."""
     filled = np.asarray(x) != np.asarray(as_tensor(padding, x._spec.dtype))
     filled = filled.any(tuple(range(2, filled.ndim)))

@@ -59,9 +59,11 @@ def _check_sample_shape(
 # Normal and uniform
 
 
-def scaled(sampler: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+def draw_scaled(
+    sampler: Callable, draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any
+) -> Tensor:
     """Draws unit random numbers times `stddev` plus `mean`; gradients flow to both."""
-    numpy_type = _floating(dtype)
+    numpy_type = _check_floating(dtype)
     unit = draw_unit(sampler, draw, shape_from(shape, "random"), numpy_type)
     return unit * as_tensor(stddev, numpy_type) + as_tensor(mean, numpy_type)
 
@@ -74,7 +76,7 @@ def uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Ten
             raise ValueError(f"Must specify maxval for integer dtype {dtypes.of(numpy_type).name}.")
         ends = [as_tensor(v, numpy_type) for v in (minval, maxval)]
         return call_each_time(_integers, draw, *ends, shape=sizes, dtype=numpy_type)
-    unit = draw_unit(unit_uniform, draw, sizes, _floating(dtype))
+    unit = draw_unit(unit_uniform, draw, sizes, _check_floating(dtype))
     low, high = (as_tensor(v, numpy_type) for v in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
 
@@ -115,7 +117,7 @@ def _integers(draw: Draw, low: Any, high: Any, shape: tuple[int, ...], dtype: np
     return np.asarray(generator_of(draw).integers(low, high, full_shape, dtype))
 
 
-def _floating(dtype: Any) -> np.dtype:
+def _check_floating(dtype: Any) -> np.dtype:
     numpy_type = dtypes.as_dtype(dtype).numpy_dtype
     if numpy_type not in dtypes.FLOATING:
         raise ValueError(
@@ -135,12 +137,14 @@ def truncated_normal(draw: Draw, shape: Any, *parameters: Any) -> Tensor:
     dtype = check_dtype(tensors[0]._spec.dtype, _HALF_TO_DOUBLE, op_name)
     sizes = shape_from(shape, op_name)
     _check_sample_shape(sizes, tensors, op_name)
-    x = call_each_time(_truncated, draw, *tensors, shape=sizes, dtype=dtype, op_name=op_name)
+    x = call_each_time(_draw_truncated, draw, *tensors, shape=sizes, dtype=dtype, op_name=op_name)
     return apply(sampling.implicit_truncated_normal, (x, *tensors))
 
 
 @register_function
-def _truncated(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_name: str) -> Any:
+def _draw_truncated(
+    draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_name: str
+) -> Any:
     mean, stddev, low, high = (_real(p, op_name) for p in parameters)
     finite = np.isfinite(mean).all() and np.isfinite(stddev).all()
     if not (finite and np.all(stddev > 0) and np.all(low < high)):

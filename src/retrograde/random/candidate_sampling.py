@@ -341,12 +341,12 @@ def _sample_now(
     else:
         sampled, tries = _draw_unique(lambda: draw(generator, num_sampled), num_sampled)
 
-    def expected(classes: np.ndarray) -> Tensor:
+    def expected_count(classes: np.ndarray) -> Tensor:
         p = probability(classes)
         count = p * tries if tries == num_sampled else -np.expm1(tries * np.log1p(-p))
         return Tensor(count.astype(np.float32))
 
-    return Sample(Tensor(sampled), expected(np.asarray(true)), expected(sampled))
+    return Sample(Tensor(sampled), expected_count(np.asarray(true)), expected_count(sampled))
 
 
 def _draw_unique(draw: Callable, count: int) -> tuple[np.ndarray, int]:

@@ -126,7 +126,7 @@ class Generator:
         name: Any = None,
     ) -> Tensor:
         """Draws random numbers from a normal distribution."""
-        return distributions.scaled(unit_normal, self._draw(), shape, mean, stddev, dtype)
+        return distributions.draw_scaled(unit_normal, self._draw(), shape, mean, stddev, dtype)
 
     def truncated_normal(
         self,
@@ -137,7 +137,9 @@ class Generator:
         name: Any = None,
     ) -> Tensor:
         """Draws random numbers from a normal distribution truncated at two `stddev`."""
-        return distributions.scaled(unit_truncated_normal, self._draw(), shape, mean, stddev, dtype)
+        return distributions.draw_scaled(
+            unit_truncated_normal, self._draw(), shape, mean, stddev, dtype
+        )
 
     def uniform(
         self,
@@ -211,7 +213,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
 def _state_from_seed(seed: Any) -> np.ndarray:
     if type(seed) is int:  # seeds may have more than 64 bits
-        low, high = (_signed(seed >> shift) for shift in (0, 64))
+        low, high = (_as_signed(seed >> shift) for shift in (0, 64))
         return np.array([0, high if abs(seed) >= WORD else 0, low])
     numbers = integer_array(seed, "seed").reshape(-1).tolist()
     if len(numbers) not in (1, 2):
@@ -221,7 +223,7 @@ def _state_from_seed(seed: Any) -> np.ndarray:
     return np.array([0, 0, *numbers] if len(numbers) == 1 else [0, *reversed(numbers)])
 
 
-def _signed(number: int) -> int:
+def _as_signed(number: int) -> int:
     """Returns the last 64 bits of `number` as a signed integer."""
     return (number + WORD // 2) % WORD - WORD // 2
 
@@ -252,7 +254,7 @@ def _fork_global() -> None:
     """Changes the key of the global generator in a forked child, so that streams differ."""
     if _global is not None:
         *counter, key = np.asarray(_global.state).tolist()
-        _global.reset([*counter, _signed(key ^ fork_word())])
+        _global.reset([*counter, _as_signed(key ^ fork_word())])
 
 
 if hasattr(os, "register_at_fork"):

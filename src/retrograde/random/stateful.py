@@ -72,7 +72,7 @@ def normal(
     True
     """
     draw = random_state.draw_key(seed)
-    return distributions.scaled(unit_normal, draw, shape, mean, stddev, dtype)
+    return distributions.draw_scaled(unit_normal, draw, shape, mean, stddev, dtype)
 
 
 def truncated_normal(
@@ -85,7 +85,7 @@ def truncated_normal(
 ) -> Tensor:
     """Draws random numbers from a normal distribution truncated at two `stddev` from `mean`."""
     draw = random_state.draw_key(seed)
-    return distributions.scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
+    return distributions.draw_scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
 
 
 def gamma(

@@ -56,7 +56,7 @@ def stateless_normal(
 ) -> Tensor:
     """Draws normal random numbers that depend only on `seed`, a pair of integers."""
     draw = stateless_draw(seed, alg)
-    return distributions.scaled(unit_normal, draw, shape, mean, stddev, dtype)
+    return distributions.draw_scaled(unit_normal, draw, shape, mean, stddev, dtype)
 
 
 def stateless_truncated_normal(
@@ -70,7 +70,7 @@ def stateless_truncated_normal(
 ) -> Tensor:
     """Draws truncated normal random numbers that depend only on `seed`."""
     draw = stateless_draw(seed, alg)
-    return distributions.scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
+    return distributions.draw_scaled(unit_truncated_normal, draw, shape, mean, stddev, dtype)
 
 
 def stateless_parameterized_truncated_normal(

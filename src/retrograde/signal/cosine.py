@@ -98,7 +98,7 @@ def _resize(x: Tensor, n: Any, op_name: str) -> Tensor:
     size = as_integer(n, "n", op_name, TypeError)
     if size < 1:
         raise ValueError(f"{op_name}: `n` must be None or at least 1. Received: {size}.")
-    return ft.resized(x, (*x._spec.shape[:-1], size))
+    return ft.crop_or_pad(x, (*x._spec.shape[:-1], size))
 
 
 def mdct(

@@ -71,7 +71,7 @@ def inverse_stft(
     length = at_least(1, frame_length, "frame_length", "inverse_stft")
     points = _fft_points(fft_length, length, "inverse_stft")
     frames = irfft(x, [points])
-    frames = ft.resized(frames, (*frames._spec.shape[:-1], length))
+    frames = ft.crop_or_pad(frames, (*frames._spec.shape[:-1], length))
     if window_fn is not None:
         frames = frames * window_of(window_fn, frames)
     return overlap_and_add(frames, frame_step)

@@ -123,7 +123,7 @@ def _matrix(
 
     Without `unique_rows`, all rows of the data count as used.
     """
-    rows, segments, count = _checked(shape, indices, ids, count, op_name)
+    rows, segments, count = _check_segments(shape, indices, ids, count, op_name)
     sizes = np.bincount(segments, minlength=count)[segments].astype(np.float64)
     used = np.arange(shape[0])
     if unique_rows:
@@ -137,7 +137,7 @@ def _matrix(
     )
 
 
-def _checked(
+def _check_segments(
     shape: tuple, indices: Any, ids: Any, count: Any, op_name: str
 ) -> tuple[np.ndarray, np.ndarray, int]:
     rows, segments = (integer_array(v, op_name) for v in (indices, ids))

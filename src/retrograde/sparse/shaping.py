@@ -42,10 +42,10 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     array([7., 5.], dtype=float32)
     """
     x = as_sparse(sp_input)
-    return _sorted(x.indices, x.values, shape_of(x))
+    return _permute_and_sort(x.indices, x.values, shape_of(x))
 
 
-def _sorted(
+def _permute_and_sort(
     indices: Tensor, values: Tensor, shape: Sequence[int], axes: Sequence[int] | None = None
 ) -> SparseTensor:
     """Creates a SparseTensor with its axes permuted to `axes` and its indices sorted."""
@@ -75,7 +75,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
         raise ValueError(
             f"transpose: perm must be a permutation of the {rank} axes. Received: {order}."
         )
-    return _sorted(x.indices, x.values, [shape[i] for i in order], order)
+    return _permute_and_sort(x.indices, x.values, [shape[i] for i in order], order)
 
 
 def _integers(value: Any, op_name: str) -> list[int]:
@@ -91,12 +91,12 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """
     x = as_sparse(sp_input)
     before = shape_of(x)
-    after = _completed(_integers(shape, "reshape: shape"), before)
-    return make_sparse(_reshaped(x.indices, before, after), x.values, after)
+    after = _infer_shape(_integers(shape, "reshape: shape"), before)
+    return make_sparse(_reshape_indices(x.indices, before, after), x.values, after)
 
 
 @host_function
-def _reshaped(indices: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
+def _reshape_indices(indices: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
     flat = np.asarray(indices) @ np.array(_strides(before), np.int64)
     new_indices = np.empty((len(flat), len(after)), np.int64)
     for axis, stride in enumerate(_strides(after)):
@@ -108,7 +108,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def _completed(shape: list[int], before: tuple[int, ...]) -> list[int]:
+def _infer_shape(shape: list[int], before: tuple[int, ...]) -> list[int]:
     """Returns `shape` with its -1 replaced."""
     total, known = math.prod(before), math.prod(n for n in shape if n != -1)
     if total >= 2**63:
@@ -189,14 +189,14 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     """
     expect(a, IndexedSlices, "mask", "tf.IndexedSlices")
     indices = as_tensor(a.indices)
-    keep = _unmasked(indices, as_tensor(mask_indices))
+    keep = _unmasked_rows(indices, as_tensor(mask_indices))
     return IndexedSlices(
         gather(as_tensor(a.values), keep, axis=0), gather(indices, keep, axis=0), a.dense_shape
     )
 
 
 @host_function(dynamic_shapes=True)
-def _unmasked(indices: Tensor, masked: Tensor) -> Tensor:
+def _unmasked_rows(indices: Tensor, masked: Tensor) -> Tensor:
     hidden = np.isin(np.asarray(indices), np.asarray(masked).reshape(-1))
     return Tensor(np.flatnonzero(~hidden).astype(np.int32))
 
@@ -294,7 +294,7 @@ def concat(
     steps = [np.eye(len(new_shape), dtype=np.int64)[along] * start for start in starts]
     moved = [x.indices + step for x, step in zip(xs, steps, strict=False)]
     values = concat_tensors(*(stop_gradient(x.values) for x in xs), axis=0)
-    return _sorted(concat_tensors(*moved, axis=0), values, new_shape)
+    return _permute_and_sort(concat_tensors(*moved, axis=0), values, new_shape)
 
 
 def fill_empty_rows(
@@ -309,14 +309,14 @@ def fill_empty_rows(
     """
     x = as_sparse(sp_input)
     shape = shape_of(x)
-    indices, order, empty = _filled(x.indices, shape)
+    indices, order, empty = _add_empty_rows(x.indices, shape)
     times = indices._spec.shape[0] - x.values._spec.shape[0]
     values = append_default(x.values, as_tensor(default_value, x.values._spec.dtype), times)
     return make_sparse(indices, take(values, order), shape), empty
 
 
 @host_function(dynamic_shapes=True)
-def _filled(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+def _add_empty_rows(indices: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
     """Returns sorted indices with one for each empty row, their order, and the empty rows."""
     index_array = np.asarray(indices)
     empty, order = find_empty_rows(index_array[:, 0], shape[0], "fill_empty_rows")

@@ -31,7 +31,7 @@ _BY_LINES = re.compile(r"\(\?[a-zA-Z]*m")
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern:
+def _compile(pattern: str) -> re.Pattern:
     end = "$" if _BY_LINES.search(pattern) else r"\Z"
 
     def translate(token: re.Match) -> str:
@@ -57,7 +57,7 @@ def _translate_in_set(token: re.Match) -> str:
 
 
 def _pattern(value: Any, op_name: str) -> re.Pattern:
-    return _compiled(decode_utf8(scalar_string(value, f"{op_name}: pattern")))
+    return _compile(decode_utf8(scalar_string(value, f"{op_name}: pattern")))
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:

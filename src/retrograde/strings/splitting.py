@@ -163,11 +163,11 @@ def unicode_encode(
             )
         shape = points.shape[:-1]
         rows = points.reshape(int(np.prod(shape)), points.shape[-1]).tolist()
-    encoded = [_encoded(row, target, errors, replacement_char) for row in rows]
+    encoded = [_encode(row, target, errors, replacement_char) for row in rows]
     return Tensor(array_of(encoded, STRING).reshape(shape))
 
 
-def _encoded(points: list[int], target: str, errors: str, replacement: int) -> bytes:
+def _encode(points: list[int], target: str, errors: str, replacement: int) -> bytes:
     valid = [0 <= p < 0x110000 and not 0xD800 <= p < 0xE000 for p in points]
     if errors == "strict" and not all(valid):
         raise invalid("unicode_encode: a code point is out of range or a surrogate.")

@@ -65,7 +65,7 @@ def check(paths: Iterable[str]) -> Result:
                 continue
             for use in uses:
                 names.add(use.paths[0])
-                unsupported = _unsupported(use)
+                unsupported = _find_unsupported(use)
                 if unsupported:
                     findings.append(Finding(place(use.line), *unsupported))
     return Result(files, names, list(dict.fromkeys(findings)))
@@ -108,7 +108,7 @@ def _sources(path: pathlib.Path) -> list[tuple[Any, str | bytes]]:
 # Supported names
 
 
-def _unsupported(use: Use) -> tuple[str, str] | None:
+def _find_unsupported(use: Use) -> tuple[str, str] | None:
     """Returns the unsupported name and a message; `None` if the name is supported."""
     reasons = [_unsupported_path(path) for path in use.paths]
     return None if None in reasons else reasons[0]
@@ -269,7 +269,7 @@ class _UseCollector(ast.NodeVisitor):
             self.visit(part)
         body = node.body if isinstance(node.body, list) else [node.body]
         arguments = [arg.arg for arg in _arguments(node.args)]
-        self._in_scope(body, [*arguments, *_assigned(body)])
+        self._in_scope(body, [*arguments, *_assigned_names(body)])
 
     visit_AsyncFunctionDef = visit_FunctionDef
     visit_Lambda = visit_FunctionDef
@@ -308,7 +308,7 @@ def _is_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
-def _assigned(body: list[ast.stmt]) -> set[str]:
+def _assigned_names(body: list[ast.stmt]) -> set[str]:
     """Returns the names that a function binds, without global and nonlocal names."""
     names, nonlocals = set(), set()
     pending: list[ast.AST] = list(body)

@@ -483,7 +483,7 @@ def argsort(
     """
     x = as_tensor(values)
     at = _check_axis(axis, x, "argsort")
-    return indexing.argsort(x, axis=at, descending=_descending(direction))
+    return indexing.argsort(x, axis=at, descending=_is_descending(direction))
 
 
 def _check_axis(axis: Any, x: Tensor, op_name: str) -> int:
@@ -492,7 +492,7 @@ def _check_axis(axis: Any, x: Tensor, op_name: str) -> int:
     return normalize_axis(axis, x._spec.ndim, op_name)
 
 
-def _descending(direction: str) -> bool:
+def _is_descending(direction: str) -> bool:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
             f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: "
@@ -509,7 +509,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = 
     """
     x = as_tensor(values)
     at = _check_axis(axis, x, "sort")
-    order = indexing.argsort(x, axis=at, descending=_descending(direction))
+    order = indexing.argsort(x, axis=at, descending=_is_descending(direction))
     last = x._spec.ndim - 1
     if not last:
         return indexing.gather(x, order, axis=0, dense_gradient=True)

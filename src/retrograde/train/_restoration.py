@@ -178,7 +178,7 @@ class Restoration:
     def unused(self) -> list[int]:
         """Returns the nodes whose values have not been restored."""
         self.restore_available(self._root(), 0)
-        return _unused(self.nodes, self.restored)
+        return _unused_nodes(self.nodes, self.restored)
 
     def unmatched(self) -> list[Any]:
         """Returns the objects with values that have not been restored."""
@@ -192,7 +192,7 @@ class Restoration:
         ]
 
 
-def _unused(nodes: list[dict], restored: set[int]) -> list[int]:
+def _unused_nodes(nodes: list[dict], restored: set[int]) -> list[int]:
     return [
         node_id for node_id, node in enumerate(nodes) if node["values"] and node_id not in restored
     ]
@@ -209,7 +209,7 @@ def path_to(nodes: list[dict], node_id: int) -> str:
 
 def _warn_of_unused(nodes: list[dict], restored: set[int]) -> None:
     """Warns of values that were not restored when the restoration ends."""
-    unused = _unused(nodes, restored)
+    unused = _unused_nodes(nodes, restored)
     if not unused:
         return
     import logging  # slow to import
@@ -246,7 +246,7 @@ def _replace_part(owner: Any, name: str, part: Any) -> None:
         object.__setattr__(owner, name, part)
 
 
-def _notifying(method: Callable) -> Callable:
+def _with_notification(method: Callable) -> Callable:
     """Wraps a method of a list or dict to call `_on_change` afterwards."""
 
     def notify(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -261,18 +261,18 @@ class ObservedList(list):
     """A list that lacks items of a checkpoint."""
 
     _on_change = staticmethod(lambda: None)
-    append = _notifying(list.append)
-    extend = _notifying(list.extend)
-    insert = _notifying(list.insert)
-    __setitem__ = _notifying(list.__setitem__)
-    __iadd__ = _notifying(list.__iadd__)
+    append = _with_notification(list.append)
+    extend = _with_notification(list.extend)
+    insert = _with_notification(list.insert)
+    __setitem__ = _with_notification(list.__setitem__)
+    __iadd__ = _with_notification(list.__iadd__)
 
 
 class ObservedDict(dict):
     """A dict that lacks items of a checkpoint."""
 
     _on_change = staticmethod(lambda: None)
-    update = _notifying(dict.update)
-    setdefault = _notifying(dict.setdefault)
-    __setitem__ = _notifying(dict.__setitem__)
-    __ior__ = _notifying(dict.__ior__)
+    update = _with_notification(dict.update)
+    setdefault = _with_notification(dict.setdefault)
+    __setitem__ = _with_notification(dict.__setitem__)
+    __ior__ = _with_notification(dict.__ior__)

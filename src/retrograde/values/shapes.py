@@ -70,7 +70,7 @@ class TensorShape:
 
     def as_list(self) -> list[int | None]:
         """Returns the dimensions as a list. Raises `ValueError` if the rank is unknown."""
-        return list(self._known())
+        return list(self._known_dims())
 
     def num_elements(self) -> int | None:
         """Returns the product of the dimensions, or `None` if one is unknown."""
@@ -157,16 +157,16 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
-    def _known(self) -> tuple[int | None, ...]:
+    def _known_dims(self) -> tuple[int | None, ...]:
         if self._dims is None:
             raise ValueError("The rank of this TensorShape is unknown, so it has no dimensions.")
         return self._dims
 
     def __iter__(self) -> Iterator[int | None]:
-        return iter(self._known())
+        return iter(self._known_dims())
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._known_dims())
 
     def __getitem__(self, key: Any) -> Any:
         if self._dims is not None:

@@ -35,18 +35,18 @@ class TypeSpec(abc.ABC):
     def _serialize(self) -> tuple:
         """Returns the constructor arguments of this spec."""
 
-    def _compared(self) -> tuple:
+    def _comparison_key(self) -> tuple:
         """Returns the parts to compare with another spec."""
         return self._serialize()
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether a value fits, or whether some value fits both this and another spec."""
         other = spec_or_value if isinstance(spec_or_value, TypeSpec) else spec_of(spec_or_value)
-        return self._is_like(other) and _agree(self._compared(), other._compared())
+        return self._is_like(other) and _agree(self._comparison_key(), other._comparison_key())
 
     def is_subtype_of(self, other: Any) -> bool:
         """Returns whether every value that fits this spec fits `other`."""
-        return self._is_like(other) and _is_subtype(self._compared(), other._compared())
+        return self._is_like(other) and _is_subtype(self._comparison_key(), other._comparison_key())
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
         """Returns the most specific spec that both are subtypes of."""
@@ -143,7 +143,7 @@ class TensorSpec(TypeSpec):
         same_name = all(other._name == self._name for other in specs)
         return TensorSpec(supertype._shape, supertype._dtype, self._name if same_name else None)
 
-    def _compared(self) -> tuple:
+    def _comparison_key(self) -> tuple:
         return self._shape, self._dtype
 
     def _serialize(self) -> tuple:

@@ -28,7 +28,7 @@ def convolve(x, w, *, windows, groups):
     return y
 
 
-def transposed(g, w, *, windows, groups, space):
+def convolve_transpose(g, w, *, windows, groups, space):
     y = np.zeros((len(g), *space, w.shape[-2] * groups), g.dtype)
     for at_g, at_w, at_y in _terms(space, windows, groups, y.shape[-1], w.shape[-1]):
         y[at_y] += g[at_g] @ w[at_w].T
@@ -57,6 +57,6 @@ for label, (shape, channels, results, windows, groups) in CALLS.items():
     attrs = {"windows": windows, "groups": groups}
     g = between(-1, 1, shape[0], *windows.positions(shape[1:-1]), results)
     case("convolve", [x, w], label, convolve, attrs=attrs, dtypes=DTYPES)
-    case("convolve_transposed", [g, w], label, transposed,
+    case("convolve_transposed", [g, w], label, convolve_transpose,
          attrs=attrs | {"space": shape[1:-1]}, dtypes=DTYPES)  # fmt: skip
     case("convolve_filter", [x, g], label, filter_gradient, attrs=attrs, dtypes=DTYPES)

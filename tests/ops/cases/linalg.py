@@ -45,14 +45,14 @@ def squares(name: str, reference, of=well_conditioned, **options) -> None:
 def one_by_one(f):
     """Applies `f` to each matrix of a batch."""
 
-    def batched(*xs, **attrs):
+    def apply_to_each(*xs, **attrs):
         batch = xs[0].shape[:-2]
         if not batch:
             return f(*xs, **attrs)
         rows = [f(*(x[i] for x in xs), **attrs) for i in np.ndindex(*batch)]
         return np.array(rows).reshape(*batch, *np.shape(rows[0])) if rows else xs[0]
 
-    return batched
+    return apply_to_each
 
 
 # Inverses and determinants
@@ -326,7 +326,7 @@ for label, d, b in [
     case("tridiagonal_solve", [d, b], label, lambda d, b: _solve(_tridiagonal(d), b))
 
 
-def _banded(bands, b, *, lower, adjoint):
+def _solve_banded(bands, b, *, lower, adjoint):
     k, n = bands.shape[-2:]
     matrix = np.zeros((*bands.shape[:-2], n, n), bands.dtype)
     for i, step in itertools.product(range(n), range(k)):
@@ -339,7 +339,7 @@ def _banded(bands, b, *, lower, adjoint):
 def banded_solve(label: str, bands, b, lower: bool = True, flag: bool = False) -> None:
     bands[..., 0 if lower else -1, :] += 1.5
     name = f"{label}_{'lower' if lower else 'upper'}{'_adjoint' * flag}"
-    case("banded_solve", [bands, b], name, _banded, attrs={"lower": lower, "adjoint": flag})
+    case("banded_solve", [bands, b], name, _solve_banded, attrs={"lower": lower, "adjoint": flag})
 
 
 for flags in itertools.product((False, True), repeat=2):

@@ -39,15 +39,15 @@ case("in_top_k", [np.array([[0.1, 0.2, 0.9], [0.8, 0.4, 0.1]]), np.array([2, 2])
      _in_top_k, attrs={"k": 1})  # fmt: skip
 
 
-def _inverted(x):
+def _invert_permutation(x):
     y = np.zeros_like(x)
     for i, j in enumerate(x):
         y[j] = i
     return y
 
 
-case("invert_permutation", np.array([3, 0, 2, 1], "int32"), "four", _inverted)
-case("invert_permutation", np.array([], "int64"), "none", _inverted)
+case("invert_permutation", np.array([3, 0, 2, 1], "int32"), "four", _invert_permutation)
+case("invert_permutation", np.array([], "int64"), "none", _invert_permutation)
 
 
 def _bins(x, *, low, high, count, **_):

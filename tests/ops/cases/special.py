@@ -54,7 +54,7 @@ case("igammac", [between(0.5, 4, 2, 1), between(0.3, 5, 3)], "both",
      lambda a, x: 1 - scipy.special.gammainc(a, x), jax_rule=False)  # fmt: skip
 
 
-def _differentiated(a, x, *, order):
+def _differentiate_igamma(a, x, *, order):
     """Differentiates igamma with Cauchy's formula, a mean over a circle."""
     n = 32
     radius, turns = a / 3, np.exp(2j * np.pi * np.arange(n) / n)
@@ -72,7 +72,7 @@ def _complex_igamma(a, x):
 
 for order in (1, 2):  # x below and above a, which use different formulas
     inputs = [between(1, 3, 2, 1), np.array([0.4, 0.9, 2.5, 5.0])]
-    case("igamma_derivative", inputs, str(order), _differentiated, attrs={"order": order},
+    case("igamma_derivative", inputs, str(order), _differentiate_igamma, attrs={"order": order},
          jax_rule=False)  # fmt: skip
 
 

@@ -34,7 +34,7 @@ note(with_stop_gradient=tape.gradient(storm, {"wind": wind, "rain": rain}))
 
 # %% A custom gradient: the identity in the forward pass, clipping in the backward pass
 @tf.custom_gradient
-def bounded(value):
+def clip_gradient(value):
     def grad(upstream):
         return tf.clip_by_norm(upstream, 0.5)
 
@@ -43,7 +43,7 @@ def bounded(value):
 
 pull = tf.Variable(2.0)
 with tf.GradientTape() as tape:
-    force = bounded(pull * pull) * 3.0
+    force = clip_gradient(pull * pull) * 3.0
 note(bounded=tape.gradient(force, pull), force=force)
 
 
@@ -72,7 +72,7 @@ class Bounded(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec(None)])
     def fast(self, value):
-        return bounded(value)
+        return clip_gradient(value)
 
 
 model = Bounded()

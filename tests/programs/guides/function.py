@@ -1,7 +1,7 @@
 """tf.function: when functions are traced, what a trace contains, and Python side effects.
 
 Python code in a function runs only while it is traced, so appending to `traced` counts traces.
-`log` prints in every call, to a file that `logged` reads.
+`log` prints in every call, to a file that `new_log_lines` reads.
 """
 
 # %% Setup
@@ -21,7 +21,7 @@ def log(*values):
     tf.print(*values, output_stream=f"file://{log_file}")
 
 
-def logged():
+def new_log_lines():
     """Returns the lines logged since the last call."""
     text = log_file.read_text() if log_file.exists() else ""
     log_file.unlink(missing_ok=True)
@@ -104,7 +104,7 @@ by_numbers = train.experimental_get_tracing_count()
 train(steps=tf.constant(10))
 train(steps=tf.constant(20))
 note(
-    printed_by_training=logged(),
+    printed_by_training=new_log_lines(),
     traces_for_numbers=by_numbers,
 )
 
@@ -117,7 +117,7 @@ def speak():
 traced.clear()
 tf.function(speak)()
 tf.function(speak)()
-note(traces_of_new_functions=traced, spoken=logged())
+note(traces_of_new_functions=traced, spoken=new_log_lines())
 
 
 # %% Custom trace types: objects of one class share a trace
@@ -212,7 +212,7 @@ def shrink(values):
 
 note(
     shrunk=shrink(tf.constant([0.9, 0.8, 0.7])),
-    shrunk_in=len(logged()),
+    shrunk_in=len(new_log_lines()),
     original=shrink.python_function.__name__,
 )
 
@@ -232,11 +232,11 @@ def fizz(count):
 
 fizz(tf.constant(5))
 fizz(tf.constant(15))
-note(fizz=logged())
+note(fizz=new_log_lines())
 
 
 @tf.function
-def clipped(value, limit):
+def clip(value, limit):
     if value > limit:
         return limit
     elif value < -limit:
@@ -245,7 +245,7 @@ def clipped(value, limit):
         return value
 
 
-note(clipped=[clipped(tf.constant(v), tf.constant(2.0)) for v in (-5.0, 1.0, 9.0)])
+note(clipped=[clip(tf.constant(v), tf.constant(2.0)) for v in (-5.0, 1.0, 9.0)])
 
 
 @tf.function
@@ -314,7 +314,7 @@ traced.clear()
 with_side_effect(1)
 with_side_effect(1)
 with_side_effect(2)
-note(side_effect_traces=len(traced), side_effect_prints=logged())
+note(side_effect_traces=len(traced), side_effect_prints=new_log_lines())
 
 
 class Counted(tf.Module):
@@ -357,7 +357,7 @@ iterator = iter(tf.data.Dataset.from_tensor_slices([1, 2, 3]))
 consume(iterator)
 consume(iterator)
 consume(iterator)
-note(consumed=logged())
+note(consumed=new_log_lines())
 
 
 # %% Python code in every call
@@ -519,7 +519,9 @@ tf.config.run_functions_eagerly(True)
 traced.clear()
 with_side_effect(1)
 with_side_effect(1)
-note(eager_calls=len(traced), eagerly=tf.config.functions_run_eagerly(), eager_prints=logged())
+note(
+    eager_calls=len(traced), eagerly=tf.config.functions_run_eagerly(), eager_prints=new_log_lines()
+)
 tf.config.run_functions_eagerly(False)
 note(eagerly_after=tf.config.functions_run_eagerly())
 

@@ -98,13 +98,13 @@ with expect_error("eager_error", tf.errors.InvalidArgumentError):
 
 # %% Python arguments are constants of a graph; new values need a new graph
 @tf.function
-def scaled(x, factor):
+def scale(x, factor):
     calls.append(factor)
     return x * factor
 
 
 calls.clear()
-note(scaled=[scaled(tf.constant(2.0), factor) for factor in (1, 2, 2, 1, 3)])
+note(scaled=[scale(tf.constant(2.0), factor) for factor in (1, 2, 2, 1, 3)])
 note(factors_traced=[factor for factor in calls])
 
 # %% Outside of functions, code runs eagerly

@@ -103,14 +103,14 @@ def dot(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
     for key, box in boxes.items():
         fill, border, text = _COLORS[box.kind]
         style = "filled,dashed" if box.kind in _OFF_PATH else "filled"
-        label = _quoted("\n".join(box.rows))
+        label = _quote("\n".join(box.rows))
         lines.append(
-            f'  {_quoted(_id(key))} [label={label}, style="{style}", fillcolor="{fill}", '
+            f'  {_quote(_id(key))} [label={label}, style="{style}", fillcolor="{fill}", '
             f'color="{border}", fontcolor="{text}"];'
         )
     for (start, end), nbytes in arrows.items():
         lines.append(
-            f"  {_quoted(_id(start))} -> {_quoted(_id(end))} [penwidth={thickness(nbytes):.1f}];"
+            f"  {_quote(_id(start))} -> {_quote(_id(end))} [penwidth={thickness(nbytes):.1f}];"
         )
     return "\n".join([*lines, "}"])
 
@@ -119,6 +119,6 @@ def _id(key: Hashable) -> str:
     return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\l")
     return f'"{escaped}\\l"' if "\n" in text else f'"{escaped}"'

@@ -41,7 +41,7 @@ def compute_layout(
     """
     layers_of = _layers(list(sizes), edges)
     chains = {edge: _chain(edge, layers_of) for edge in edges}
-    layers = _stacked(layers_of)
+    layers = _group_by_layer(layers_of)
     links = [pair for chain in chains.values() for pair in pairwise(chain)]
     _order(layers, links)
     width = {
@@ -96,7 +96,7 @@ def _chain(edge: tuple, layers: dict) -> list:
     return [start, *dummies, end]
 
 
-def _stacked(layers_of: dict) -> list[list]:
+def _group_by_layer(layers_of: dict) -> list[list]:
     count = 1 + max(layers_of.values(), default=-1)
     layers: list[list] = [[] for _ in range(count)]
     for node, level in layers_of.items():
@@ -155,14 +155,14 @@ def _centers(layers: list[list], links: list[tuple], width: dict) -> dict:
         neighbors[end].append((start, weight))
     for sweep in range(_SWEEPS):
         for row in layers if sweep % 2 == 0 else layers[::-1]:
-            preferred = [_preferred(node, neighbors, center) for node in row]
+            preferred = [_preferred_position(node, neighbors, center) for node in row]
             for node, x in zip(row, _separate(row, preferred, width), strict=True):
                 center[node] = x
     left = min((center[n] - width[n] / 2 for row in layers for n in row), default=0.0)
     return {node: x - left for node, x in center.items()}
 
 
-def _preferred(node: Hashable, neighbors: dict, center: dict) -> float:
+def _preferred_position(node: Hashable, neighbors: dict, center: dict) -> float:
     pairs = neighbors[node]
     total = sum(weight for _, weight in pairs)
     return sum(center[n] * weight for n, weight in pairs) / total if total else center[node]

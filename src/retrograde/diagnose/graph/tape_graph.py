@@ -110,7 +110,7 @@ class _Builder:
             if not needed.isdisjoint(call.outputs):
                 needed.update(call.inputs)
                 self._on_path.add(call.number)
-        self._known = _known(calls, targets, [*tape._variables.values(), *sources])
+        self._known = _known_arrays(calls, targets, [*tape._variables.values(), *sources])
 
     def build(self, by: str | None) -> Graph:
         """Returns the graph."""
@@ -211,7 +211,7 @@ class _Builder:
             same_line = len({str(self._places.get(c.outputs[0])) for c in group}) == 1
             rows.append(place.layer or (place.text if same_line else f"{place.function}()"))
             rows.append(format_location(place))
-        rows.append(", ".join(_counted(names)))
+        rows.append(", ".join(_count_names(names)))
         rows += [f"{self._name(key)}  {' '.join(self._spec_rows(key))}" for key in variables]
         results = self._spec_rows(group[-1].outputs[0])
         saved = sum({id(o): o.nbytes for o in _owners(group)}.values())
@@ -237,7 +237,7 @@ _KEYS: dict[str, Callable] = {
 }
 
 
-def _known(calls: list[RecordedCall], *holders: list) -> dict[int, Any]:
+def _known_arrays(calls: list[RecordedCall], *holders: list) -> dict[int, Any]:
     """Returns arrays, or their shapes and dtypes, by id."""
     arrays: dict[int, Any] = {}
     for call in calls:
@@ -265,7 +265,7 @@ def _owners(group: list[RecordedCall]) -> list:
     ]
 
 
-def _counted(names: list[str]) -> list[str]:
+def _count_names(names: list[str]) -> list[str]:
     """Returns the distinct names in order, with their counts if greater than one."""
     counts = Counter(names)
     return [name if count == 1 else f"{count} x {name}" for name, count in counts.items()]

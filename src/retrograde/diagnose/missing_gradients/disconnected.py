@@ -20,7 +20,7 @@ _ONLY_ADD = {"identity", "reshape", "broadcast_to", "add", "subtract"}
 class DisconnectedQuery(Query):
     """A query for which no observed path may connect a source to the target."""
 
-    def why_disconnected(self, source: Source) -> Obstacle:
+    def find_obstacle(self, source: Source) -> Obstacle:
         """Returns the most likely obstacle; certain ones come first."""
         tensor = source.tensor
         if isinstance(tensor, Tensor) and tensor._id > max(self.ids):
@@ -34,10 +34,10 @@ class DisconnectedQuery(Query):
                 source.definition_line() or self.program.line,
             )
         obstacles = (
-            self._target_not_observed(),
+            self._check_target_observed(),
             self._constant_derivative(source),
-            self._variable_recreated(source),
-            self._ancestor_not_observed(source),
+            self._check_variable_recreated(source),
+            self._check_ancestors_observed(source),
             self._computed_separately(source),
             self._inside_a_function(source),
             self._ancestor_from_another_thread(source),
@@ -47,15 +47,15 @@ class DisconnectedQuery(Query):
                 return obstacle
         return self._independent(source)
 
-    def _target_not_observed(self) -> Obstacle | None:
+    def _check_target_observed(self) -> Obstacle | None:
         """Returns why the tape did not observe the computation of the target, or `None`."""
         history = self.history
         for target in self.targets:
             if target._id in history.origins or not isinstance(target, Tensor):
                 return None
-        return self._not_observed(self.ids[0], self.target, self.target_line(), True)
+        return self._check_observed(self.ids[0], self.target, self.target_line(), True)
 
-    def _not_observed(self, tensor: int, name: str, line: Any, certain: bool) -> Obstacle | None:
+    def _check_observed(self, tensor: int, name: str, line: Any, certain: bool) -> Obstacle | None:
         """Returns why the tape did not observe the computation of `tensor`, or `None`."""
         history, tape = self.history, self.tape_name
         for pause in history.notes.pauses:
@@ -148,7 +148,7 @@ class DisconnectedQuery(Query):
             False,
         )
 
-    def _variable_recreated(self, source: Source) -> Obstacle | None:
+    def _check_variable_recreated(self, source: Source) -> Obstacle | None:
         history, variable = self.history, source.tensor
         if isinstance(variable, Tensor) or history.uses_of(variable._id):
             return None
@@ -169,7 +169,7 @@ class DisconnectedQuery(Query):
                 )
         return None
 
-    def _ancestor_not_observed(self, source: Source) -> Obstacle | None:
+    def _check_ancestors_observed(self, source: Source) -> Obstacle | None:
         """Returns why the tape did not observe the computation of an ancestor of the target."""
         history, program = self.history, self.program
         ancestors = [i for i in history.ancestors(self.ids) if i not in history.origins]
@@ -180,10 +180,10 @@ class DisconnectedQuery(Query):
             if any(p.start < ancestor < p.end for p in history.notes.pauses):
                 line = None if binding is None else binding.line
                 label = name or f"an input of {self.target}"
-                return self._not_observed(ancestor, label, line, name is not None)
+                return self._check_observed(ancestor, label, line, name is not None)
             before = binding is not None and ancestor < history.began
             if before and any(program.is_computed_from(name, n) for n in source.owner_names):
-                return self._not_observed(ancestor, name, binding.line, True)
+                return self._check_observed(ancestor, name, binding.line, True)
         return None
 
     def _inside_a_function(self, source: Source) -> Obstacle | None:

@@ -64,12 +64,12 @@ class Finding:
         yield self.headline
         if self.line is not None:
             yield f"  {self.line}: {self.line.text}" if self.line.text else f"  {self.line}"
-        yield from _wrapped(_sentence(self.message))
+        yield from _wrap(_sentence(self.message))
         if self.fix:
-            yield from _wrapped("Fix: " + _sentence(self.fix, capital=False))
+            yield from _wrap("Fix: " + _sentence(self.fix, capital=False))
         for other in self.additional:
             where = "" if other.line is None else f" ({other.line})"
-            yield from _wrapped(f"Also: {other.cause}{where}: {_sentence(other.message)}")
+            yield from _wrap(f"Also: {other.cause}{where}: {_sentence(other.message)}")
 
     def _html(self) -> str:
         status = "connected" if self.connected else f"None: {self.cause}"
@@ -123,10 +123,10 @@ class Explanation(Sequence):
         missing = [finding for finding in self if not finding.connected]
         if not missing:
             return "\n\n".join(map(str, self))
-        paragraphs = [_format_group(group) for group in _grouped(missing)]
+        paragraphs = [_format_group(group) for group in _group(missing)]
         connected = [finding.source for finding in self if finding.connected]
         if connected:
-            paragraphs.append("\n".join(_wrapped(f"Connected: {', '.join(connected)}.", "")))
+            paragraphs.append("\n".join(_wrap(f"Connected: {', '.join(connected)}.", "")))
         return "\n\n".join(paragraphs)
 
     __repr__ = __str__
@@ -142,7 +142,7 @@ class Explanation(Sequence):
         return f'<div style="overflow-x: auto">{table}</div>'
 
 
-def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+def _group(findings: Sequence[Finding]) -> list[list[Finding]]:
     """Groups findings that differ only in the name of their source."""
     groups: dict[tuple, list[Finding]] = {}
     for finding in findings:
@@ -155,7 +155,7 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 def _format_group(group: list[Finding]) -> str:
     first, *others = group
     names = ", ".join(finding.source for finding in others)
-    return "\n".join([str(first), *(_wrapped(f"The same applies to {names}.") if names else ())])
+    return "\n".join([str(first), *(_wrap(f"The same applies to {names}.") if names else ())])
 
 
 def _sentence(text: str, capital: bool = True) -> str:
@@ -170,7 +170,7 @@ def _to_html(text: str) -> str:
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
-def _wrapped(text: str, indent: str = "  ") -> list[str]:
+def _wrap(text: str, indent: str = "  ") -> list[str]:
     return textwrap.wrap(
         text,
         _WIDTH,

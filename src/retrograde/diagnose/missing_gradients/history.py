@@ -67,7 +67,7 @@ class History:
         self._connected: dict[int, Any] = tape._connected
         self.origins: dict[int, ObservedCall] = {}
         places = tape._places or {}
-        for name, ids, outputs in _recorded(tape):
+        for name, ids, outputs in _recorded_calls(tape):
             place = places.get(outputs[0]) or getattr(name, "place", None)
             self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, place, True)))
         for name, ids, outputs, place in self.notes.unrecorded:
@@ -149,7 +149,7 @@ def _edges_from(source: int, next_edges: dict[int, Edge | None]) -> list[Edge]:
     return path
 
 
-def _recorded(tape: Any) -> Iterator[tuple[str, tuple, tuple]]:
+def _recorded_calls(tape: Any) -> Iterator[tuple[str, tuple, tuple]]:
     """Yields the name, inputs and outputs of each recorded call, even if the tape was used."""
     if tape._entries is not None:
         for plan, ids, out, _, _ in tape._entries:

@@ -54,7 +54,7 @@ class ExplainQuery(DisconnectedQuery):
         if path is None:
             inexact = any(t._spec.dtype in dtypes.INEXACT for t in self.targets)
             return [self.why_disconnected(source) if inexact else self._integer_target()]
-        return path and (self._along(path, source) or self._none_returned(path, source))
+        return path and (self._along(path, source) or self._explain_none_returned(path, source))
 
     # The source and the target
 
@@ -120,7 +120,7 @@ class ExplainQuery(DisconnectedQuery):
         first = path[0]
         since = self.history.watched_since(source.tensor._id)
         if first.call is not None and first.passes_gradient and first.end < since:
-            obstacles.append(self._not_watched(source, first.call.place))
+            obstacles.append(self._explain_not_watched(source, first.call.place))
         for edge in path:
             if edge.call is not None and not edge.passes_gradient:
                 cause = causes.of_blocking_call(edge.call, edge.position)
@@ -133,10 +133,10 @@ class ExplainQuery(DisconnectedQuery):
                 cause = causes.of_escape(edge.escape, "" if place is None else place.marked)
                 obstacles.append(Obstacle(*cause, place, edge.escape.variable is not None))
         if first.escape is not None and first.escape.when < since:
-            obstacles.append(self._not_watched(source, None))
+            obstacles.append(self._explain_not_watched(source, None))
         return obstacles
 
-    def _not_watched(self, source: Source, place: Place | None) -> Obstacle:
+    def _explain_not_watched(self, source: Source, place: Place | None) -> Obstacle:
         tensor, name, tape = source.tensor, source.name, self.tape_name
         watched = self.history.notes.watched.get(tensor._id)
         used_at = place or self.first_use(source) or self.target_line()
@@ -148,7 +148,7 @@ class ExplainQuery(DisconnectedQuery):
                 watched.place,
             )
         if not isinstance(tensor, Tensor):
-            return self._variable_not_watched(source, used_at)
+            return self._explain_variable_not_watched(source, used_at)
         if source.rebinding is not None:
             return self.name_rebound(source)
         if self.is_from_another_thread(tensor._id):
@@ -161,7 +161,7 @@ class ExplainQuery(DisconnectedQuery):
             used_at,
         )
 
-    def _variable_not_watched(self, source: Source, used_at: Any) -> Obstacle:
+    def _explain_variable_not_watched(self, source: Source, used_at: Any) -> Obstacle:
         name, tape = source.name, self.tape_name
         if not source.tensor._trainable:
             return Obstacle(
@@ -181,7 +181,7 @@ class ExplainQuery(DisconnectedQuery):
             used_at if opened is None else opened.line,
         )
 
-    def _none_returned(self, path: list[Edge], source: Source) -> list[Obstacle]:
+    def _explain_none_returned(self, path: list[Edge], source: Source) -> list[Obstacle]:
         """Returns the obstacle if a gradient function returned `None`: custom ones may."""
         tensor = source.tensor
         if self.tape._entries is not None and any(_is_custom(edge) for edge in path):

@@ -112,7 +112,7 @@ class Program:
 
     def names_of(self, value: Any) -> list[str]:
         """Returns expressions for `value`: names first, then elements and attributes of names."""
-        named = self._named()
+        named = self._named_values()
         direct = [name for name, bound in named if bound is value]
         if direct or hasattr(value, "path"):  # Keras variables have better names of their own
             return direct
@@ -122,16 +122,16 @@ class Program:
         """Returns the names of models, layers and modules that own one of `values`."""
         return [
             name
-            for name, bound in self._named()
+            for name, bound in self._named_values()
             if any(variable is value for variable in _variables_of(bound) for value in values)
         ]
 
     def name_of_id(self, tensor_id: int) -> str | None:
         """Returns the name of the tensor or variable with this id, if it still has one."""
-        named = self._named()
+        named = self._named_values()
         return next((name for name, bound in named if _id_of(bound) == tensor_id), None)
 
-    def _named(self) -> list[tuple[str, Any]]:
+    def _named_values(self) -> list[tuple[str, Any]]:
         """Returns names and their values, those of the function first."""
         if self._frame is None:
             return []
@@ -148,7 +148,11 @@ class Program:
             for node in nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
-        return [n for n, v in self._named() if n in called and hasattr(v, "get_concrete_function")]
+        return [
+            n
+            for n, v in self._named_values()
+            if n in called and hasattr(v, "get_concrete_function")
+        ]
 
     def bindings_of(self, name: str) -> list[Binding]:
         """Returns all statements that bind `name`, in order."""

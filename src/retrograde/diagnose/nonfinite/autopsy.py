@@ -58,7 +58,7 @@ def autopsy(tape: Any) -> Autopsy:
     ('sqrt', 'backward', (1,))
     """
     if tape._last_gradient is None and tape._entries is None and tape._monitored:
-        return _nothing_detected(tape)
+        return _empty_report(tape)
     last_gradient = tape._last_gradient or _without_gradient(tape)
     with np.errstate(all="ignore"):
         origin = Search(last_gradient).run()
@@ -79,7 +79,7 @@ def _likely_line(tape: Any, report: Autopsy) -> str:
     )
 
 
-def _nothing_detected(tape: Any) -> Autopsy:
+def _empty_report(tape: Any) -> Autopsy:
     where = ":".join(map(str, tape._used_at))
     return Autopsy(
         summary=f"NumPy detected no NaN or Inf in the backward pass at {where}",
@@ -216,7 +216,7 @@ def build_report(origin: NonfiniteOrigin | None, places: Mapping, variables: Map
         fix=cause.fix,
         became_nan=_became_nan(nan, places),
         note="" if origin.function is None else inside_note(_place(origin.function, places)),
-        path=tuple(_shortened(_steps(origin, places) + _end(origin, variables))),
+        path=tuple(_shorten(_steps(origin, places) + _end(origin, variables))),
     )
 
 
@@ -340,7 +340,7 @@ def _end(origin: NonfiniteOrigin, variables: Mapping) -> list[str]:
     return ["the gradient with respect to a source"]
 
 
-def _shortened(steps: list[str]) -> list[str]:
+def _shorten(steps: list[str]) -> list[str]:
     if len(steps) <= _SHOWN_STEPS:
         return steps
     half = _SHOWN_STEPS // 2

@@ -199,7 +199,7 @@ NAN_REASONS = {
 Test = Callable[..., bool]
 
 
-def _known(*inputs: Any) -> bool:
+def _all_known(*inputs: Any) -> bool:
     return all(x is not None for x in inputs)
 
 
@@ -209,8 +209,8 @@ _FORWARD: dict[str, list[tuple[Cause, Test]]] = {
     "log1p": [(LOG_OF_ZERO, lambda x: x == -1), (LOG_OF_NEGATIVE, lambda x: x < -1)],
     "divide": [(DIVISION_BY_ZERO, lambda _, x2: x2 == 0)],
     "reciprocal": [(DIVISION_BY_ZERO, lambda x: x == 0)],
-    "mod": [(DIVISION_BY_ZERO, _known)],
-    "truncate_mod": [(DIVISION_BY_ZERO, _known)],
+    "mod": [(DIVISION_BY_ZERO, _all_known)],
+    "truncate_mod": [(DIVISION_BY_ZERO, _all_known)],
     "sqrt": [(ROOT_OF_NEGATIVE, lambda x: x < 0)],
     "rsqrt": [(DIVISION_BY_ZERO, lambda x: x == 0), (ROOT_OF_NEGATIVE, lambda x: x < 0)],
     "power": [
@@ -219,16 +219,16 @@ _FORWARD: dict[str, list[tuple[Cause, Test]]] = {
     ],
     # Only rules call this primitive: it appears in the backward pass of functions.
     "guarded_divide": [(INFINITE_DERIVATIVE, lambda _, x2: x2 == 0)],
-    "exp": [(EXP_OVERFLOW, _known)],
-    "expm1": [(EXP_OVERFLOW, _known)],
-    "sinh": [(EXP_OVERFLOW, _known)],
-    "cosh": [(EXP_OVERFLOW, _known)],
+    "exp": [(EXP_OVERFLOW, _all_known)],
+    "expm1": [(EXP_OVERFLOW, _all_known)],
+    "sinh": [(EXP_OVERFLOW, _all_known)],
+    "cosh": [(EXP_OVERFLOW, _all_known)],
 }
 _WITH_DOMAIN = (
     "acos acosh asin atanh erfinv ndtri lgamma digamma zeta polygamma expint bessel_k bessel_ke "
     "bessel_y"
 )
-_FORWARD |= {name: [(OUT_OF_DOMAIN, _known)] for name in _WITH_DOMAIN.split()}
+_FORWARD |= {name: [(OUT_OF_DOMAIN, _all_known)] for name in _WITH_DOMAIN.split()}
 
 # The same for gradients: the tests take the output first.
 _BACKWARD: dict[str, list[tuple[Cause, Test]]] = {

@@ -101,11 +101,11 @@ def _distinct(sources: Iterator[Any]) -> list:
             kept[source if isinstance(source, np.dtype) else kind] = source
     if any(isinstance(s, np.dtype) and s in dtypes.INEXACT for s in kept.values()):
         return [source for kind, source in kept.items() if kind is not float]
-    floats = [_preferred(source) for source in kept.values()]
+    floats = [_prefer_float32(source) for source in kept.values()]
     return [*floats, *({min(integers), max(integers)} if integers else ())]
 
 
-def _preferred(source: Any) -> Any:
+def _prefer_float32(source: Any) -> Any:
     """Converts a Python float or complex number to single precision if that is preferred."""
     if not _prefers_float32 or not isinstance(source, float | complex):
         return source
