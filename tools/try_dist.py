@@ -64,14 +64,14 @@ def build(source: pathlib.Path, folder: pathlib.Path) -> list[pathlib.Path]:
     return sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])
 
 
-def try_out(file: pathlib.Path, place: pathlib.Path, version: str, stubs: list[str]) -> None:
+def try_out(file: pathlib.Path, folder: pathlib.Path, version: str, stubs: list[str]) -> None:
     """Installs `file` in a new environment and runs the checks there."""
-    run(sys.executable, "-m", "venv", "--without-pip", place)
-    python = place / "bin" / "python"
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
     run(*pip, "install", "--quiet", file)
-    run(python, "-I", "-c", CHECKS, version, " ".join(stubs), cwd=place)
-    if "usage: retrograde" not in run(place / "bin" / "retrograde", "--help", cwd=place):
+    run(python, "-I", "-c", CHECKS, version, " ".join(stubs), cwd=folder)
+    if "usage: retrograde" not in run(folder / "bin" / "retrograde", "--help", cwd=folder):
         sys.exit("retrograde --help prints no usage.")
     print(f"{file.name}: installed, imported and tried.")
 

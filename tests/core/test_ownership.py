@@ -100,14 +100,14 @@ def test_assignments_do_not_change_values_on_a_tape(assign):
     np.testing.assert_array_equal(tape.gradient(y, v).numpy(), 2.0 * np.arange(SIZE))
 
 
-@pytest.mark.parametrize("how", ["assign", "initial value"])
+@pytest.mark.parametrize("method", ["assign", "initial value"])
 @pytest.mark.parametrize("change", ["assign_add", "scatter_add", "slice"])
-def test_updates_do_not_change_the_assigned_value(how, change):
+def test_updates_do_not_change_the_assigned_value(method, change):
     array, tensor = np.ones(SIZE, np.float32), tf.constant(np.ones(SIZE, np.float32))
     other = tf.Variable(np.ones(SIZE, np.float32))
 
     for source in (array, tensor, other):
-        if how == "assign":
+        if method == "assign":
             v = tf.Variable(np.zeros(SIZE, np.float32)).assign(source)
         else:
             v = tf.Variable(source)

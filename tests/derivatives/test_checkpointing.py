@@ -108,8 +108,8 @@ def test_memory_stays_under_the_limit_all_the_time(make, monkeypatch):
     class Watched(checkpointing.LimitedEntries):
         __slots__ = ()
 
-        def limit_last(self, values, place):
-            super().limit_last(values, place)
+        def limit_last(self, values, location):
+            super().limit_last(values, location)
             seen.append(self.ledger.held)
 
         def pop(self):

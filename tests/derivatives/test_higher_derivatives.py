@@ -193,9 +193,10 @@ def test_partial_derivatives_agree_with_nested_tapes_to_fourth_order():
     def u(t, x):
         return tf.sin(t * 2.0) * tf.exp(x * x) + network(tf.concat([t, x], 1))
 
-    def differentiate(which, f):
+    def differentiate(variable, f):
         return lambda t, x: gradient(
-            (lambda s: f(s, x)) if which == "t" else (lambda s: f(t, s)), t if which == "t" else x
+            (lambda s: f(s, x)) if variable == "t" else (lambda s: f(t, s)),
+            t if variable == "t" else x,
         )
 
     orders = {"t": t, "x": x, "xx": x, "tx": (t, x), "xxx": x, "ttx": (t, t, x), "xxxx": x,
@@ -315,12 +316,12 @@ def test_error_messages():
     x = tf.ones([2, 3])
     tape, y = record(lambda x: x * x, x, persistent=True)
 
-    for what in ("hessian", "hvp"):
-        arguments = (y, x, x)[: 2 if what == "hessian" else 3]
+    for method in ("hessian", "hvp"):
+        arguments = (y, x, x)[: 2 if method == "hessian" else 3]
         assert_raises(
-            lambda what=what, arguments=arguments: getattr(tape, what)(*arguments),
+            lambda method=method, arguments=arguments: getattr(tape, method)(*arguments),
             ValueError,
-            f"{what}: the target must have one element. Received: shape (2, 3). Use tf.reduce_sum "
+            f"{method}: the target must have one element. Received: shape (2, 3). Use tf.reduce_sum "
             "first, or the jacobian of a gradient.",
         )
     assert_raises(

@@ -17,12 +17,12 @@ def test_raise_names_the_operation_the_elements_and_the_fix():
     x = tf.constant([1.0, 0.0])
     with tf.debugging.nonfinite("raise"), pytest.raises(Invalid) as caught:
         tf.math.log(x)
-    first, what, where, *rest = str(caught.value).splitlines()
+    first, summary, where, *rest = str(caught.value).splitlines()
 
     assert first == (
         'Detected Infinity or NaN in output 0 of eagerly-executing op "log" (# of outputs: 1)'
     )
-    assert what == "In the forward pass, log produced Inf from finite inputs."
+    assert summary == "In the forward pass, log produced Inf from finite inputs."
     assert where.endswith(": tf.math.log(x)")
     assert "test_nonfinite.py:" in where
     assert rest[:3] == [
@@ -41,10 +41,10 @@ def test_raise_stops_the_backward_pass_and_names_the_line_of_the_call():
             z = y * 2.0
         with pytest.raises(Invalid) as caught:
             tape.gradient(z, x)
-    first, what, where, *rest = str(caught.value).splitlines()
+    first, summary, where, *rest = str(caught.value).splitlines()
 
     assert first == 'Detected Infinity or NaN in the gradient of eagerly-executing op "sqrt"'
-    assert what == "In the backward pass, the gradient of sqrt produced Inf from finite inputs."
+    assert summary == "In the backward pass, the gradient of sqrt produced Inf from finite inputs."
     assert where.endswith(": y = tf.sqrt(x)")
     assert rest[:2] == [
         "  1 of 2 elements are non-finite:",

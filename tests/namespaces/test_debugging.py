@@ -78,13 +78,13 @@ class TestEnabled:
     def test_an_operation_that_produces_inf_is_named_with_its_inputs(self):
         with pytest.raises(Invalid) as caught:
             tf.constant([1.0, -1.0, 0.0]) / 0.0
-        first, what, where, *rest = str(caught.value).splitlines()
+        first, summary, where, *rest = str(caught.value).splitlines()
 
         assert first == (
             'Detected Infinity or NaN in output 0 of eagerly-executing op "divide" '
             "(# of outputs: 1)"
         )
-        assert what == "In the forward pass, divide produced NaN from finite inputs."
+        assert summary == "In the forward pass, divide produced NaN from finite inputs."
         assert where.endswith(": tf.constant([1.0, -1.0, 0.0]) / 0.0")
         assert rest == [
             "  3 of 3 elements are non-finite:",

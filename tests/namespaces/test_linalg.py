@@ -387,12 +387,12 @@ def test_incompatible_factors():
         tf.linalg.matmul([[True]], [[True]])
 
 
-@pytest.mark.parametrize("which", ["a", "b"])
-def test_transpose_and_adjoint_are_exclusive(which):
+@pytest.mark.parametrize("matrix", ["a", "b"])
+def test_transpose_and_adjoint_are_exclusive(matrix):
     assert_raises(
-        lambda: tf.linalg.matmul(A, A, **{f"transpose_{which}": True, f"adjoint_{which}": True}),
+        lambda: tf.linalg.matmul(A, A, **{f"transpose_{matrix}": True, f"adjoint_{matrix}": True}),
         ValueError,
-        f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. Received: both.",
+        f"Only one of `transpose_{matrix}` and `adjoint_{matrix}` can be True. Received: both.",
     )
 
 

@@ -255,9 +255,9 @@ def test_chains_of_shape_operations(shape, data):
         steps.append(data.draw(shape_operations(y.shape)))
         y = steps[-1][1](y)
 
-    def chain(x, which):
+    def chain(x, index):
         for step in steps:
-            x = step[which](x)
+            x = step[index](x)
         return x
 
     result, weights, (gradient,) = gradients_of(lambda x: chain(x, 0), [x], cotangent)

@@ -235,10 +235,10 @@ ESCAPES = {
 }
 
 
-@pytest.mark.parametrize("how", ESCAPES)
-def test_values_of_one_example_cannot_be_converted_to_python(how):
+@pytest.mark.parametrize("convert", ESCAPES)
+def test_values_of_one_example_cannot_be_converted_to_python(convert):
     with pytest.raises(CannotBatch):
-        tf.vectorized_map(ESCAPES[how], tf.constant(ROWS), fallback_to_while_loop=False)
+        tf.vectorized_map(ESCAPES[convert], tf.constant(ROWS), fallback_to_while_loop=False)
 
 
 def test_batched_values_cannot_be_assigned_to_a_variable():

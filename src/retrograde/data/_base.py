@@ -41,9 +41,9 @@ class BaseDataset(CompositeTensor):
         return self
 
 
-def node_of(dataset: Any, what: str) -> _nodes.Node:
-    """Returns the node of a dataset argument of `what`. Raises `TypeError` for other objects."""
-    return expect(dataset, BaseDataset, what, "a tf.data.Dataset")._node
+def node_of(dataset: Any, op_name: str) -> _nodes.Node:
+    """Returns the node of a dataset argument of `op_name`. Raises `TypeError` for other objects."""
+    return expect(dataset, BaseDataset, op_name, "a tf.data.Dataset")._node
 
 
 def dataset_of(map_func: Callable, element: Any) -> BaseDataset:

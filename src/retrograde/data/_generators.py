@@ -18,10 +18,10 @@ from retrograde.values.specs import TensorSpec, TypeSpec
 def resolve_signature(types: Any, shapes: Any, output_signature: Any) -> Any:
     """Returns the spec from `output_signature`, or from `output_types` and `output_shapes`."""
     if output_signature is not None:
-        for what, value in (("output_types", types), ("output_shapes", shapes)):
+        for argument, value in (("output_types", types), ("output_shapes", shapes)):
             if value is not None:
                 raise TypeError(
-                    f"The `{what}` argument can not be used together with the `output_signature` "
+                    f"The `{argument}` argument can not be used together with the `output_signature` "
                     "argument."
                 )
         if isinstance(output_signature, list):

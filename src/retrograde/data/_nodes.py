@@ -579,10 +579,10 @@ def discard(elements: Iterator, count: int) -> None:
             continue
 
 
-def check_positive(value: int, what: str) -> None:
+def check_positive(value: int, name: str) -> None:
     """Raises an error unless a size is at least 1."""
     if value < 1:
-        raise invalid(f"{what} must be greater than zero. Received: {as_text(value)}.")
+        raise invalid(f"{name} must be greater than zero. Received: {as_text(value)}.")
 
 
 INT64 = TensorSpec([], np.int64)

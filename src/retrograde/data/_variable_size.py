@@ -189,10 +189,10 @@ def _class_number(label: Any, count: int) -> int:
     return int(label._array)
 
 
-def distribution(values: Any, what: str, count: int | None = None) -> np.ndarray:
+def distribution(values: Any, op_name: str, count: int | None = None) -> np.ndarray:
     """Converts a distribution to an array."""
     probabilities = np.asarray(as_tensor(values)._array, np.float64)
     if probabilities.ndim != 1 or (count is not None and len(probabilities) != count):
         expected = "a vector" if count is None else f"{count} numbers, the length of target_dist"
-        raise ValueError(f"{what}: expected {expected}. Received: shape {probabilities.shape}.")
+        raise ValueError(f"{op_name}: expected {expected}. Received: shape {probabilities.shape}.")
     return probabilities

@@ -79,8 +79,8 @@ def get_structure(dataset_or_iterator: Dataset | Iterator) -> Any:
 
 def get_next_as_optional(iterator: Iterator) -> Optional:
     """Returns the next element as an `Optional`."""
-    what = "get_next_as_optional"
-    return expect(iterator, Iterator, what, "an iterator").get_next_as_optional()
+    op_name = "get_next_as_optional"
+    return expect(iterator, Iterator, op_name, "an iterator").get_next_as_optional()
 
 
 # Datasets

@@ -63,8 +63,8 @@ class FixedLengthRecordDataset(Dataset):
         size = integer(record_bytes, "record_bytes", TypeError)
         _nodes.check_positive(size, "record_bytes")
         header, footer = (
-            0 if value is None else integer(value, what, TypeError)
-            for value, what in ((header_bytes, "header_bytes"), (footer_bytes, "footer_bytes"))
+            0 if value is None else integer(value, argument, TypeError)
+            for value, argument in ((header_bytes, "header_bytes"), (footer_bytes, "footer_bytes"))
         )
         read = lambda path: _records(  # noqa: E731
             path, compression_type, size, header, footer

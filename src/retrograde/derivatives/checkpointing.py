@@ -285,14 +285,14 @@ class LimitedEntries(list):
         copied.extend(self)
         return copied
 
-    def limit_last(self, values: tuple, place: Place | None) -> None:
+    def limit_last(self, values: tuple, location: Place | None) -> None:
         """Adds the last entry, whose outputs and inputs are `values`, to the ledger."""
         number = len(self) - 1
         plan, _, _, _, attrs = self[number]
         if plan.primitive is None:
             return
-        if place is not None:
-            self.ledger.places[number] = place
+        if location is not None:
+            self.ledger.places[number] = location
         self.ledger.enter(number, plan, values, attrs)
         if self.ledger.held > self.ledger.limit:
             self.ledger.shrink(self)

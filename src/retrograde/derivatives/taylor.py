@@ -158,12 +158,12 @@ def _is_linear(plan: Plan, inputs: list) -> bool:
 
 
 def _pull_back_inputs(
-    plan: Plan, places: list[int], g: Any, saved: tuple, attrs: dict
+    plan: Plan, positions: list[int], g: Any, saved: tuple, attrs: dict
 ) -> list[tuple]:
     if plan.joint is None:
-        results = [(i, rule(g, *saved, **attrs)) for i, rule in plan.rules if i in places]
+        results = [(i, rule(g, *saved, **attrs)) for i, rule in plan.rules if i in positions]
     else:
-        needed = tuple([i in places for i in range(len(plan.connected))])
+        needed = tuple([i in positions for i in range(len(plan.connected))])
         results = list(enumerate(plan.joint(needed, g, *saved, **attrs)))
     return [(i, indexed_slices.as_dense(x)) for i, x in results if x is not None]
 

@@ -146,7 +146,7 @@ def values_inside(inside: Any) -> Values:
 # The contents of a tape
 
 
-def entries_of(tape: Any, what: str) -> list[tuple]:
+def entries_of(tape: Any, method: str) -> list[tuple]:
     """Returns the entries of a tape; raises `RuntimeError` if the tape has freed them."""
     if tape._entries is not None:
         return list(tape._entries)
@@ -154,8 +154,8 @@ def entries_of(tape: Any, what: str) -> list[tuple]:
         return tape._last_gradient.entries
     where = ":".join(map(str, tape._used_at))
     raise RuntimeError(
-        f"{what}: this tape freed its recording in the backward pass at {where}.\n"
-        f"Create the tape with persistent=True or lines=True, or call {what}() before gradient()."
+        f"{method}: this tape freed its recording in the backward pass at {where}.\n"
+        f"Create the tape with persistent=True or lines=True, or call {method}() before gradient()."
     )
 
 
@@ -169,10 +169,10 @@ def values_of(tape: Any, calls: list[RecordedCall], targets: list) -> Values:
 
 
 def calls_between(
-    tape: Any, what: str, target: Any, sources: Any
+    tape: Any, method: str, target: Any, sources: Any
 ) -> tuple[list[RecordedCall], list]:
     """Returns the calls between `sources` (default: all watched) and `target`, and the targets."""
-    calls = calls_of(entries_of(tape, what))
+    calls = calls_of(entries_of(tape, method))
     targets, _ = flatten_arguments(target, "target")
     source_ids = (
         tape._roots if sources is None else {x._id for x in flatten_arguments(sources, "source")[0]}

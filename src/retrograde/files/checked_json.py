@@ -21,14 +21,14 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
-def read_json(path: str | os.PathLike[str], what: str | None = None) -> Any:
+def read_json(path: str | os.PathLike[str], description: str | None = None) -> Any:
     """Returns the data in a file. Raises `OSError` if it cannot be opened.
 
-    `what` describes the file in errors, for example "model.json as a saved model".
+    `description` describes the file in errors, for example "model.json as a saved model".
     """
     with open(path, "rb") as file:
         text = b"".join(_pieces(file))
-    return parse_json(text, what or os.fspath(path))
+    return parse_json(text, description or os.fspath(path))
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
@@ -45,15 +45,17 @@ def dump_with_checksum(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content | {"checksum": json_checksum(content)}, indent=1).encode()
 
 
-def read_with_checksum(path: str | os.PathLike[str], what: str | None = None) -> dict[str, Any]:
+def read_with_checksum(
+    path: str | os.PathLike[str], description: str | None = None
+) -> dict[str, Any]:
     """Reads JSON of `dump_with_checksum`. Raises `DataLossError` if the checksum is wrong."""
-    content = read_json(path, what)
+    content = read_json(path, description)
     checksum = content.pop("checksum", None) if isinstance(content, dict) else None
     if checksum is None or checksum != json_checksum(content):
         raise DataLossError(
             None,
             None,
-            f"Cannot read {what or os.fspath(path)}: its checksum is missing or does not match.",
+            f"Cannot read {description or os.fspath(path)}: its checksum is missing or does not match.",
         )
     return content
 
@@ -63,10 +65,10 @@ def json_checksum(content: Any) -> int:
     return zlib.crc32(json.dumps(content).encode())
 
 
-def parse_json(text: str | bytes, what: str) -> Any:
+def parse_json(text: str | bytes, description: str) -> Any:
     """Parses JSON.
 
-    Raises a `DataLossError` that names `what` if the text is not JSON in UTF-8, is longer than
+    Raises a `DataLossError` that names `description` if the text is not JSON in UTF-8, is longer than
     `MAX_BYTES`, nests more than `MAX_LEVELS` levels deep, or has a key twice in one dict. The
     nesting is checked before parsing, because the parser recurses.
     """
@@ -76,10 +78,12 @@ def parse_json(text: str | bytes, what: str) -> Any:
         _check_levels(data)
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_dict)
     except ValueError as error:
-        raise DataLossError(None, None, f"Cannot read {what}: {_reason(error)}.") from None
+        raise DataLossError(None, None, f"Cannot read {description}: {_reason(error)}.") from None
     except MemoryError:
         raise ResourceExhaustedError(
-            None, None, f"Cannot read {what}: not enough memory for {len(text)} bytes of JSON."
+            None,
+            None,
+            f"Cannot read {description}: not enough memory for {len(text)} bytes of JSON.",
         ) from None
 
 

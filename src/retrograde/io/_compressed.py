@@ -13,16 +13,16 @@ WINDOWS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
 _CHUNK_SIZE = 1 << 18
 
 
-def decompress(data: bytes, kind: str, what: str) -> bytes:
-    """Decompresses `data`. `kind` is "ZLIB" or "GZIP"; error messages start with `what`."""
+def decompress(data: bytes, kind: str, op_name: str) -> bytes:
+    """Decompresses `data`. `kind` is "ZLIB" or "GZIP"; error messages start with `op_name`."""
     try:
-        return b"".join(decompress_chunks(io.BytesIO(data), kind, what))
+        return b"".join(decompress_chunks(io.BytesIO(data), kind, op_name))
     except MemoryError:
-        message = f"{what}: not enough memory to decompress {len(data)} bytes of {kind} data."
+        message = f"{op_name}: not enough memory to decompress {len(data)} bytes of {kind} data."
         raise ResourceExhaustedError(None, None, message) from None
 
 
-def decompress_chunks(file: BinaryIO, kind: str, what: str) -> Iterator[bytes]:
+def decompress_chunks(file: BinaryIO, kind: str, name: str) -> Iterator[bytes]:
     """Yields the content of a compressed file in chunks of at most 256 kB.
 
     A gzip file may have several members, followed by zeros. Data after a zlib stream are ignored.
@@ -35,12 +35,12 @@ def decompress_chunks(file: BinaryIO, kind: str, what: str) -> Iterator[bytes]:
             try:
                 chunk = stream.decompress(data, _CHUNK_SIZE)
             except zlib.error as error:
-                raise DataLossError(None, None, f"{what}: {error}") from None
+                raise DataLossError(None, None, f"{name}: {error}") from None
             if chunk:
                 yield chunk
             data = stream.unconsumed_tail or (b"" if stream.eof else file.read(_CHUNK_SIZE))
             if not (data or chunk or stream.eof):
-                raise DataLossError(None, None, f"{what}: the compressed data are truncated")
+                raise DataLossError(None, None, f"{name}: the compressed data are truncated")
         if kind == "ZLIB":
             return
         data = _skip_zeros(stream.unused_data, file)
@@ -59,10 +59,10 @@ def _skip_zeros(data: bytes, file: BinaryIO) -> bytes:
 class DecompressedFile(io.RawIOBase):
     """A file object that decompresses another file."""
 
-    def __init__(self, file: BinaryIO, kind: str, what: str) -> None:
+    def __init__(self, file: BinaryIO, kind: str, name: str) -> None:
         self._file, self._chunks, self._buffer = (
             file,
-            decompress_chunks(file, kind, what),
+            decompress_chunks(file, kind, name),
             memoryview(b""),
         )
 

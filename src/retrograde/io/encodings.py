@@ -58,8 +58,8 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
             f"decode_compressed: compression_type is {shown(compression_type)}. Expected 'ZLIB', "
             "'GZIP' or ''."
         )
-    what = "decode_compressed"
-    return map_strings(lambda value: decompress(value, compression_type, what), bytes)
+    op_name = "decode_compressed"
+    return map_strings(lambda value: decompress(value, compression_type, op_name), bytes)
 
 
 @host_function(dynamic_shapes=True)

@@ -61,10 +61,10 @@ def matmul(
     return apply(contraction.matmul, (a, b), {"transpose_a": flip_a, "transpose_b": flip_b})
 
 
-def _check_exclusive(transpose: Any, adjoint: Any, which: str) -> None:
+def _check_exclusive(transpose: Any, adjoint: Any, matrix: str) -> None:
     if transpose and adjoint:
         raise ValueError(
-            f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. Received: both."
+            f"Only one of `transpose_{matrix}` and `adjoint_{matrix}` can be True. Received: both."
         )
 
 

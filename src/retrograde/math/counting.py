@@ -76,7 +76,7 @@ def _numbers(arr: Any) -> Tensor:
 
 
 def _in_range(x: Tensor, high: int | None, op_name: str) -> Tensor:
-    return apply(check_range, (x,), {"low": 0, "high": high, "what": op_name})
+    return apply(check_range, (x,), {"low": 0, "high": high, "requirement": op_name})
 
 
 def _weights(weights: Any, numbers: Tensor, dtype: np.dtype) -> Tensor:

@@ -103,10 +103,10 @@ def triu(x: Tensor, k: int) -> Tensor:
     return _keep_band(x, "triu", lambda _, columns: (k, columns))
 
 
-def _keep_band(x: Tensor, what: str, band: Callable[[int, int], tuple[int, int]]) -> Tensor:
+def _keep_band(x: Tensor, op_name: str, band: Callable[[int, int], tuple[int, int]]) -> Tensor:
     shape = x._spec.shape
     if len(shape) < 2:
-        raise ValueError(f"{what}: expected a matrix, or more axes. Received: shape {shape}.")
+        raise ValueError(f"{op_name}: expected a matrix, or more axes. Received: shape {shape}.")
     rows, columns = shape[-2:]
     inside = Tensor(matrices.band_mask(rows, columns, *band(rows, columns)))
     return ar.select(inside, x, tf.zeros((), x.dtype))
@@ -135,21 +135,21 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = inv
     return moveaxis(y, (last,), (at,))
 
 
-def take_along_last(x: Tensor, places: Tensor) -> Tensor:
-    """Returns the elements at `places` along the last axis; the other axes broadcast."""
-    front = broadcast(x._spec.shape[:-1], places._spec.shape[:-1])
+def take_along_last(x: Tensor, indices: Tensor) -> Tensor:
+    """Returns the elements at `indices` along the last axis; the other axes broadcast."""
+    front = broadcast(x._spec.shape[:-1], indices._spec.shape[:-1])
     if front is None:
         raise ValueError(
-            f"take_along_axis: shapes {x._spec.shape} and {places._spec.shape} cannot be "
+            f"take_along_axis: shapes {x._spec.shape} and {indices._spec.shape} cannot be "
             "broadcast, except along the axis."
         )
-    x, places = (
+    x, indices = (
         v if v._spec.shape[:-1] == front else shaping.broadcast_to(v, shape=(*front, v.shape[-1]))
-        for v in (x, places)
+        for v in (x, indices)
     )
     if not front:
-        return indexing.gather(x, places, axis=0, dense_gradient=True)
-    last = shaping.reshape(places, shape=(*places._spec.shape, 1))
+        return indexing.gather(x, indices, axis=0, dense_gradient=True)
+    last = shaping.reshape(indices, shape=(*indices._spec.shape, 1))
     return indexing.gather_nd(x, last, batch_dims=len(front))
 
 

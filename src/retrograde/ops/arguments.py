@@ -21,18 +21,18 @@ MAX_ELEMENTS = 2**58  # so that the number of bytes does not overflow
 _INDEX_DTYPES = frozenset(map(np.dtype, (np.int16, np.int32, np.int64)))
 
 
-def shape_from(value: Any, what: str, wrong: Any = invalid) -> tuple[int, ...]:
+def shape_from(value: Any, name: str, wrong: Any = invalid) -> tuple[int, ...]:
     """Returns `value`, one integer, several or a TensorShape, as a tuple of sizes >= 0."""
-    sizes = integers(value, what, wrong)
+    sizes = integers(value, name, wrong)
     for size in sizes:
         if size < 0:
-            raise invalid(f"{what}: dimension {size} must be >= 0. Received: shape {sizes}.")
+            raise invalid(f"{name}: dimension {size} must be >= 0. Received: shape {sizes}.")
     if math.prod(filter(None, sizes)) > MAX_ELEMENTS:
-        raise invalid(f"{what}: shape {sizes} has too many elements.")
+        raise invalid(f"{name}: shape {sizes} has too many elements.")
     return sizes
 
 
-def integers(value: Any, what: str, wrong: Any = invalid, ndim: int | None = None) -> tuple:
+def integers(value: Any, name: str, wrong: Any = invalid, ndim: int | None = None) -> tuple:
     """Returns the integers in `value` as a tuple. A single integer is accepted unless `ndim` is 1.
 
     `wrong` creates the error for values that are not integers.
@@ -41,9 +41,9 @@ def integers(value: Any, what: str, wrong: Any = invalid, ndim: int | None = Non
         return tuple(map(_in_range, value))
     if type(value) is int and ndim is None:
         return (_in_range(value),)
-    array = integer_array(value, what, wrong)
+    array = integer_array(value, name, wrong)
     if array.ndim > 1 or (ndim == 1 and not array.ndim):
-        raise invalid(f"{what}: expected a list of integers. Received: shape {array.shape}.")
+        raise invalid(f"{name}: expected a list of integers. Received: shape {array.shape}.")
     return tuple(array.reshape(-1).tolist())
 
 
@@ -53,32 +53,32 @@ def _in_range(value: int) -> int:
     return value
 
 
-def integer_array(value: Any, what: str, wrong: Any = invalid) -> np.ndarray:
+def integer_array(value: Any, name: str, wrong: Any = invalid) -> np.ndarray:
     """Returns `value` as an int64 array."""
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
     array = np.asarray(as_tensor(value))
     if array.dtype.kind not in "iu" and array.size:
-        name = dtypes.of(array.dtype).name
-        raise wrong(f"{what}: expected integers. Received: {shown(value)} of dtype {name}.")
+        dtype_name = dtypes.of(array.dtype).name
+        raise wrong(f"{name}: expected integers. Received: {shown(value)} of dtype {dtype_name}.")
     return array.astype(np.int64)
 
 
-def integer(value: Any, what: str, wrong: Any = invalid) -> int:
+def integer(value: Any, name: str, wrong: Any = invalid) -> int:
     """Returns the single integer in `value`. `wrong` creates the error for other dtypes."""
     if type(value) is int:
         return _in_range(value)
-    array = integer_array(value, what, wrong)
+    array = integer_array(value, name, wrong)
     if array.size != 1:
-        raise invalid(f"{what}: expected a single integer. Received: shape {array.shape}.")
+        raise invalid(f"{name}: expected a single integer. Received: shape {array.shape}.")
     return int(array.item())
 
 
-def indices_from(value: Any, what: str) -> Tensor:
+def indices_from(value: Any, name: str) -> Tensor:
     """Returns `value` as a tensor of indices."""
     indices = as_tensor(value)
     if indices._spec.dtype not in _INDEX_DTYPES:
         raise invalid(
-            f"{what}: expected indices of dtype int32 or int64. Received: {indices.dtype.name}."
+            f"{name}: expected indices of dtype int32 or int64. Received: {indices.dtype.name}."
         )
     return indices

@@ -33,16 +33,16 @@ check_numerics = Primitive(
 )
 
 
-def _check_range_kernel(xp, x, *, low, high, what):
+def _check_range_kernel(xp, x, *, low, high, requirement):
     if xp.__name__ == "numpy" and x.size:
         if x.min() < low:
-            raise invalid(f"{what} >= {low}. Received: {x.min()}.")
+            raise invalid(f"{requirement} >= {low}. Received: {x.min()}.")
         if high is not None and x.max() >= high:
-            raise invalid(f"{what} < {high}. Received: {x.max()}.")
+            raise invalid(f"{requirement} < {high}. Received: {x.max()}.")
     return x
 
 
-check_range = Primitive(  # raises unless low <= x < high; `what` starts the message
+check_range = Primitive(  # raises unless low <= x < high; `requirement` starts the message
     "check_range",
     _check_range_kernel,
     vjps=None,

@@ -112,11 +112,13 @@ def one_dtype(values: Sequence[Any]) -> list[Tensor]:
     return tensors
 
 
-def numeric_dtype(dtype: Any, default: Any, what: str) -> np.dtype:
+def numeric_dtype(dtype: Any, default: Any, op_name: str) -> np.dtype:
     """Returns the numeric NumPy dtype of an `out_type` argument; `default` if it is `None`."""
     numpy_dtype = np.dtype(default) if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
     if numpy_dtype not in dtypes.NUMERIC:
-        raise invalid(f"{what}: expected a numeric dtype. Received: {dtypes.of(numpy_dtype).name}.")
+        raise invalid(
+            f"{op_name}: expected a numeric dtype. Received: {dtypes.of(numpy_dtype).name}."
+        )
     return numpy_dtype
 
 

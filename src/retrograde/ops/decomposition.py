@@ -38,14 +38,14 @@ from retrograde.values.errors import invalid
 from retrograde.values.scipy_import import import_scipy
 
 
-def _lapack(what, f, x):
+def _lapack(op_name, f, x):
     """Returns `f(x)` if `x` is finite. On non-finite input LAPACK returns garbage or hangs."""
     if np.isfinite(x).all():
         try:
             return f(x)
         except np.linalg.LinAlgError:
             pass
-    raise invalid(f"{what}: the decomposition did not succeed. Expected finite values.")
+    raise invalid(f"{op_name}: the decomposition did not succeed. Expected finite values.")
 
 
 def _pairs(x):

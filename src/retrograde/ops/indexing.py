@@ -97,8 +97,8 @@ def _wrap_indices_kernel(xp, indices, *, size, axis=None):
     if axis is not None and xp is np:
         wrong = indices[(indices < -size) | (indices >= size)]
         if wrong.size:
-            what = f"slice index {wrong.flat[0]} of dimension {axis}"
-            raise invalid(f"{what} out of bounds: it has size {size}.")
+            slice_index = f"slice index {wrong.flat[0]} of dimension {axis}"
+            raise invalid(f"{slice_index} out of bounds: it has size {size}.")
     return xp.where(indices < 0, indices + indices.dtype.type(size), indices)
 
 

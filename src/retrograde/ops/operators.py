@@ -120,12 +120,12 @@ def true_divide(x1: Tensor, x2: Tensor) -> Tensor:
     return apply(ar.divide, (x1, x2))
 
 
-def dtype_mismatch_message(what: str, x1: Tensor, x2: Tensor) -> str | None:
+def dtype_mismatch_message(op_name: str, x1: Tensor, x2: Tensor) -> str | None:
     """Returns the message for different dtypes, a `TypeError` in TensorFlow; else `None`."""
     if x1._spec.dtype == x2._spec.dtype:
         return None
     return (
-        f"{what}: `x` and `y` must have the same dtype. Received: {x1.dtype.name} and "
+        f"{op_name}: `x` and `y` must have the same dtype. Received: {x1.dtype.name} and "
         f"{x2.dtype.name}. Use tf.cast on one of them."
     )
 

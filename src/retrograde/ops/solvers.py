@@ -27,9 +27,9 @@ from retrograde.values.errors import invalid
 from retrograde.values.scipy_import import import_scipy
 
 
-def _singular(what):
+def _singular(op_name):
     return invalid(
-        f"{what}: a matrix is singular. Expected invertible matrices; for others, use "
+        f"{op_name}: a matrix is singular. Expected invertible matrices; for others, use "
         "tf.linalg.pinv or tf.linalg.lstsq."
     )
 

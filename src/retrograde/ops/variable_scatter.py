@@ -206,11 +206,11 @@ def _raise_at(array: np.ndarray, key: Any, values: Any) -> None:
     np.maximum.at(array, key, values)
 
 
-def check_ordered(array: Any, what: str) -> None:
+def check_ordered(array: Any, op_name: str) -> None:
     """Raises an error for dtypes without an order."""
     if array.dtype not in dtypes.REAL:
         name = dtypes.of(array.dtype).name
-        raise invalid(f"{what}: expected a real dtype. Received: {name}.")
+        raise invalid(f"{op_name}: expected a real dtype. Received: {name}.")
 
 
 def _divide_at(array: np.ndarray, key: Any, values: Any) -> None:

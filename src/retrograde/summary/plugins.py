@@ -89,11 +89,11 @@ def image(
     return _record(name, make_tensor, step, "images", description, _as_png)
 
 
-def _batch(data: Any, rank: int, what: str) -> Tensor:
+def _batch(data: Any, rank: int, kind: str) -> Tensor:
     tensor = as_tensor(data)
     if tensor.shape.rank != rank:
         raise ValueError(
-            f"{what}, of rank {rank}. Received: rank {tensor.shape.rank}, shape {tensor.shape}."
+            f"{kind}, of rank {rank}. Received: rank {tensor.shape.rank}, shape {tensor.shape}."
         )
     return tensor
 

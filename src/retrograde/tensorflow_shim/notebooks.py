@@ -30,13 +30,13 @@ class NotANotebook(ValueError):
 
 def cells_of(path: str | pathlib.Path) -> list[Cell]:
     """Returns the code cells of a notebook. Raises `NotANotebook` or `OSError`."""
-    what = f"{path} as a Jupyter notebook (format 4)"
+    description = f"{path} as a Jupyter notebook (format 4)"
     try:
-        sources = [_source(cell) for cell in _code_cells(read_json(path, what))]
+        sources = [_source(cell) for cell in _code_cells(read_json(path, description))]
     except DataLossError as error:
         raise NotANotebook(str(error)) from None
     except ValueError as error:
-        raise NotANotebook(f"Cannot read {what}: {error}.") from None
+        raise NotANotebook(f"Cannot read {description}: {error}.") from None
     return [Cell(number, *_python(source)) for number, source in enumerate(sources, 1)]
 
 

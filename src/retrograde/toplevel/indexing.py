@@ -71,7 +71,7 @@ def _dynamic_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Extracts a slice whose position changes between calls of a traced function."""
     for axis, (size, n) in enumerate(zip(sizes, x._spec.shape, strict=True)):
         requirement = f"slice: size {size} along axis {axis} of size {n} requires begin"
-        start = check_range(begin[axis], low=0, high=n - size + 1, what=requirement)
+        start = check_range(begin[axis], low=0, high=n - size + 1, requirement=requirement)
         indices = start + np.arange(size).astype(begin._spec.dtype)
         x = indexing.gather(x, indices, axis=axis, dense_gradient=True)
     return x

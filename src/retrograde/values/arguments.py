@@ -28,30 +28,30 @@ def as_text(value: Any) -> str:
         return brief(value)
 
 
-def as_float(value: Any, what: str) -> float:
+def as_float(value: Any, name: str) -> float:
     """Returns `float(value)`. Raises `ValueError` if a Python integer is out of range."""
     try:
         return float(value)
     except OverflowError:
         raise ValueError(
-            f"{what} is out of range for a Python float. Received: {brief(value)}."
+            f"{name} is out of range for a Python float. Received: {brief(value)}."
         ) from None
 
 
-def as_int(value: Any, what: str) -> int:
+def as_int(value: Any, name: str) -> int:
     """Returns `int(value)`. Raises `ValueError` if it is infinite or masked."""
     try:
         return int(value)
     except (OverflowError, np.ma.MaskError):
-        raise ValueError(f"{what} must be finite. Received: {brief(value)}.") from None
+        raise ValueError(f"{name} must be finite. Received: {brief(value)}.") from None
 
 
-def expect(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
+def expect(value: Any, kind: type | tuple[type, ...], name: str, expected: str) -> Any:
     """Returns `value` if it is an instance of `kind`, and raises a `TypeError` otherwise.
 
-    `what` names the function or the argument, and `expected` describes the type in words.
+    `name` names the function or the argument, and `expected` describes the type in words.
     """
     if not isinstance(value, kind):
         received = f"{brief(value)} of type {type(value).__name__}"
-        raise TypeError(f"{what}: expected {expected}. Received: {received}.")
+        raise TypeError(f"{name}: expected {expected}. Received: {received}.")
     return value

@@ -179,8 +179,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError)
 
 
-def exhausted(error: BaseException, what: str = "") -> ResourceExhaustedError:
-    """Returns the `ResourceExhaustedError` for an out-of-memory `error` in `what`."""
+def exhausted(error: BaseException, name: str = "") -> ResourceExhaustedError:
+    """Returns the `ResourceExhaustedError` for an out-of-memory `error` in `name`."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         count = dtype.itemsize
@@ -191,37 +191,37 @@ def exhausted(error: BaseException, what: str = "") -> ResourceExhaustedError:
         )
     else:
         problem = str(error).split("\n", 1)[0].rstrip(".") or "an allocation failed"
-    prefix = f"{what}: " if what else ""
+    prefix = f"{name}: " if name else ""
     return ResourceExhaustedError(
         None, None, f"{prefix}out of memory: {problem}. Use a smaller batch or a smaller shape."
     )
 
 
-def allocate(what: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
+def allocate(name: str, make: Callable, /, *args: Any, **kwargs: Any) -> Any:
     """Returns `make(*args, **kwargs)`. Raises `ResourceExhaustedError` if memory runs out."""
     try:
         return make(*args, **kwargs)
     except (MemoryError, OverflowError, ValueError) as error:
         if is_out_of_memory(error):
-            raise exhausted(error, what) from None
+            raise exhausted(error, name) from None
         raise
 
 
-def to_list(what: str, values: Any) -> list:
+def to_list(name: str, values: Any) -> list:
     """Returns `list(values)`. Raises an error for a `range` that does not fit in memory."""
     try:
-        return allocate(what, list, values)
+        return allocate(name, list, values)
     except OverflowError:
-        raise ValueError(f"{what}: too many elements. Received: {brief(values)}.") from None
+        raise ValueError(f"{name}: too many elements. Received: {brief(values)}.") from None
 
 
-def reports_out_of_memory(what: str) -> Callable[[Callable], Callable]:
+def reports_out_of_memory(name: str) -> Callable[[Callable], Callable]:
     """Decorates a function to raise `ResourceExhaustedError` if memory runs out."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
-            return allocate(what, function, *args, **kwargs)
+            return allocate(name, function, *args, **kwargs)
 
         return run
 

@@ -8,8 +8,8 @@ from types import ModuleType
 
 
 @functools.cache
-def import_scipy(name: str, what: str) -> ModuleType:
-    """Imports the module `scipy.<name>`, which `what` needs.
+def import_scipy(name: str, user: str) -> ModuleType:
+    """Imports the module `scipy.<name>`, which `user` needs.
 
     If SciPy is missing, the `ModuleNotFoundError` says how to install it.
     """
@@ -17,7 +17,7 @@ def import_scipy(name: str, what: str) -> ModuleType:
         importlib.import_module("scipy")
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            f"{what} needs SciPy, which is not installed. Install it with: pip install scipy",
+            f"{user} needs SciPy, which is not installed. Install it with: pip install scipy",
             name="scipy",
         ) from None
     return importlib.import_module(f"scipy.{name}")

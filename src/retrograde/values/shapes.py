@@ -211,30 +211,30 @@ def _unknown_part(key: slice) -> TensorShape:
     return TensorShape([None] * max(0, stop - start))
 
 
-def normalize_axis(axis: Any, ndim: int, what: str, wrong: Any = invalid) -> int:
+def normalize_axis(axis: Any, ndim: int, op_name: str, wrong: Any = invalid) -> int:
     """Returns `axis` in the range from 0 to `ndim` - 1. `wrong` creates the error."""
     try:
         position = operator.index(axis)
     except TypeError:
-        raise TypeError(f"{what}: axis must be an integer. Received: {shown(axis)}.") from None
+        raise TypeError(f"{op_name}: axis must be an integer. Received: {shown(axis)}.") from None
     if not -ndim <= position < ndim:
         raise wrong(
-            f"{what}: axis {position} is out of range for a tensor of rank {ndim}. "
+            f"{op_name}: axis {position} is out of range for a tensor of rank {ndim}. "
             f"Expected {-ndim} <= axis < {ndim}."
         )
     return position % ndim
 
 
-def normalize_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+def normalize_axes(axis: Any, ndim: int, op_name: str) -> tuple[int, ...]:
     """Returns the sorted axes of `axis`: `None` for all, one integer, or several."""
     if axis is None:
         return tuple(range(ndim))
     if getattr(axis, "ndim", None) == 0 or not isinstance(axis, Iterable):
-        return (normalize_axis(axis, ndim, what),)
-    axes = sorted(normalize_axis(a, ndim, what) for a in axis)
+        return (normalize_axis(axis, ndim, op_name),)
+    axes = sorted(normalize_axis(a, ndim, op_name) for a in axis)
     if len(set(axes)) != len(axes):
         raise invalid(
-            f"{what}: an axis is repeated in {shown(list(axis))}. Expected distinct axes."
+            f"{op_name}: an axis is repeated in {shown(list(axis))}. Expected distinct axes."
         )
     return tuple(axes)
 
