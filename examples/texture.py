@@ -1,7 +1,7 @@
 """Style transfer without a trained network: an image repainted in stripes.
 
 The variables are pixels. The style of an image is the Gram matrices of random filters, and its
-content is its brightness at low resolution. Both are matched to those of other images by gradient
+content is its brightness at low resolution. Both are matched to other images by gradient
 descent on the pixels. Shows optimization of the input.
 """
 

@@ -25,7 +25,7 @@ class Results:
         return cls(path, {name: rest for name, *rest in map(json.loads, lines)})
 
     def merge(self, newer: Results) -> Results:
-        """Returns these results with those of a newer run, which replaces whole files."""
+        """Returns these results merged with a newer run, which replaces entire files."""
         files = {_file(name) for name in newer.outcomes}
         unchanged = {name: o for name, o in self.outcomes.items() if _file(name) not in files}
         return Results(self.path, unchanged | newer.outcomes)

@@ -12,7 +12,7 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 class Call(NamedTuple):
-    """One call of one function.
+    """One call to one function.
 
     `expression` uses `f` (the function), `S` (which creates a source), `tf` and `np`. If it is
     empty, only the existence of the function is checked.

@@ -16,7 +16,7 @@ TITLES = {"value": "value", "gradient": "gradient", "second": "second order"}
 
 
 class Entry(NamedTuple):
-    """The findings for all calls of one function, by stage.
+    """The findings for all calls to one function, by stage.
 
     There are none if the function is missing or was not compared.
     """

@@ -16,7 +16,7 @@ import tomllib
 PYPROJECT = pathlib.Path(__file__).parent.parent / "pyproject.toml"
 MINIMUM = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*>=\s*(?P<version>[0-9.]+)")
 
-# The others are tools, of which old versions do not work with new versions of their dependencies.
+# The others are tools whose old versions do not work with new versions of their dependencies.
 EXTRAS = ("xla", "keras")
 
 

@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Runs in the fresh environment, outside of the repository.
+# Runs in the fresh environment, outside the repository.
 CHECKS = """
 import importlib.metadata, importlib.util, pathlib, sys
 

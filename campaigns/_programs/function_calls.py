@@ -11,7 +11,7 @@ _ZERO = "unconnected_gradients=tf.UnconnectedGradients.ZERO"
 
 
 def write_calls(w: Writer) -> None:
-    """Generates the function, sometimes a step around it, and calls of both."""
+    """Generates the function, sometimes a training step that calls it, and calls to both."""
     rng = w.rng
     decorated = not w.chance(0.15)
     _write_function(w, decorated)

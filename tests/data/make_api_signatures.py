@@ -31,7 +31,7 @@ def _inside(signature: str) -> str:
 
 
 def _split(text: str, at: str) -> list[str]:
-    """Splits `text` at each `at` outside of brackets."""
+    """Splits `text` at each `at` that is outside brackets."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in OPEN) - (c in CLOSE)

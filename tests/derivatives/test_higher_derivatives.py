@@ -321,8 +321,8 @@ def test_error_messages():
         assert_raises(
             lambda method=method, arguments=arguments: getattr(tape, method)(*arguments),
             ValueError,
-            f"{method}: the target must have one element. Received: shape (2, 3). Use tf.reduce_sum "
-            "first, or the jacobian of a gradient.",
+            f"{method}: the target must have one element. Received: shape (2, 3). Use "
+            "tf.reduce_sum first, or the jacobian of a gradient.",
         )
     assert_raises(
         lambda: tape.laplacian(y, x),

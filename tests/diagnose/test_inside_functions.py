@@ -11,7 +11,7 @@ JITS = pytest.mark.parametrize("jit", [False, True], ids=["numpy", "xla"])
 
 
 def used_tape(f, x, calls=2, **options):
-    """Returns the tape of the last of several calls of `f`, and its gradient."""
+    """Calls `f` several times. Returns the tape of the last call and its gradient."""
     x = tf.Variable(x, name="x")
     for _ in range(calls):
         with tf.GradientTape(**options) as tape:

@@ -375,7 +375,7 @@ def test_unreferenced_data_are_removed(tmp_path):
 
 
 def test_new_lock_is_retried_if_another_process_took_it(tmp_path, monkeypatch):
-    """An unlocked file looks like that of a dead writer, so the writer creates another."""
+    """An unlocked file looks like a dead writer's file, so the writer creates another."""
     states = iter([False, True])
     monkeypatch.setattr(atomic, "_try_lock", lambda _file: next(states))
     staging = Staging(str(tmp_path))

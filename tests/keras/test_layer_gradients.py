@@ -93,7 +93,7 @@ def test_gradient_penalty_matches_numerical_derivatives(label):
 
 
 def assert_traced_gradients_match(label, jit_compile, rtol):
-    """Compares the second call of a traced step with the eager step."""
+    """Compares the second call to a traced step with the eager step."""
     float32_only = TABLE[label].float32_only
     case, rtol = (
         make_case(label, "float32" if float32_only else "float64"),

@@ -1,4 +1,4 @@
-"""Error messages for invalid input found by random calls of every function."""
+"""Error messages for invalid input found by random calls to every function."""
 
 import pytest
 

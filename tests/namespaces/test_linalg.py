@@ -470,7 +470,7 @@ def test_diagonals_out_of_range():
     assert_raises(
         lambda: tf.linalg.diag_part(A, k=3),
         InvalidArgumentError,
-        "diag_part: diagonal 3 is outside of matrices with 2 rows and 3 columns. Expected a "
+        "diag_part: diagonal 3 is outside matrices with 2 rows and 3 columns. Expected a "
         "number between -2 and 3.",
     )
     assert_raises(

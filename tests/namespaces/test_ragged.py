@@ -422,7 +422,7 @@ INVALID = {
     "gather": (lambda: tf.gather(X, [5]), "gather: index 5 is not in [0, 3)."),
     "gather_within": (
         lambda: tf.gather(X, tf.ragged.constant([[5], [], []]), batch_dims=1),
-        "gather: index 5 is outside of its row.",
+        "gather: index 5 is outside its row.",
     ),
     "mask": (
         lambda: tf.ragged.boolean_mask(X, [[True], [True], [True]]),

@@ -80,7 +80,7 @@ class Sample:
 
 
 def differentiable(case: Case, values: tuple | list) -> list:
-    """Selects those of `values`, one for each input, that belong to differentiable inputs."""
+    """Selects the elements of `values`, one per input, that belong to differentiable inputs."""
     return [v for v, d in zip(values, case.differentiable, strict=True) if d]
 
 

@@ -1,4 +1,4 @@
-"""Compares sample calls of every function with the recorded answers of TensorFlow.
+"""Compares sample calls to every function with TensorFlow's recorded results.
 
 The inputs are the same as in the recording. `parity/differences.py` lists intentional differences,
 and `missing_functions.py` lists missing functions. The tests fail if an entry is not needed.

@@ -1,4 +1,4 @@
-"""Tests sample calls of every public function inside tf.function.
+"""Tests sample calls to every public function inside tf.function.
 
 Each call is traced with one set of inputs and replayed with others. If a value escaped without a
 guard, the replay would return the value of the trace. Values and gradients are compared.

@@ -1,4 +1,4 @@
-"""tf.gradients and tf.hessians outside of functions."""
+"""tf.gradients and tf.hessians outside functions."""
 
 import pytest
 

@@ -21,8 +21,8 @@ def resolve_signature(types: Any, shapes: Any, output_signature: Any) -> Any:
         for argument, value in (("output_types", types), ("output_shapes", shapes)):
             if value is not None:
                 raise TypeError(
-                    f"The `{argument}` argument can not be used together with the `output_signature` "
-                    "argument."
+                    f"The `{argument}` argument can not be used together with the "
+                    "`output_signature` argument."
                 )
         if isinstance(output_signature, list):
             raise _not_a_spec(output_signature)

@@ -35,7 +35,7 @@ class _Settings:
     __hash__ = None
 
     def merge(self, options: Any) -> Any:
-        """Returns these settings updated with those of `options` that are not `None`."""
+        """Returns these settings updated with the settings in `options` that are not `None`."""
         expect(options, type(self), "merge", f"tf.data.{type(self).__name__}")
         result = type(self)()
         for name, kind in self._types.items():

@@ -53,7 +53,7 @@ class assert_no_memory_leak:
         self._counts: list[Counter] = []
 
     def __call__(self, function: Callable) -> Callable:
-        """Returns `function` with a call of `step()` after each call."""
+        """Wraps `function` to call `step()` after each call."""
 
         @functools.wraps(function)
         def with_step(*args: Any, **kwargs: Any) -> Any:

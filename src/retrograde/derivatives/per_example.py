@@ -1,9 +1,9 @@
 """Per-example gradients from a single backward pass.
 
-As long as the rows of a batch are independent, the cotangent of a row is that of its own loss, so
-an ordinary backward pass computes all of them. Only a rule for a value that all rows share, such as
-a parameter, would sum over the rows. There the rule runs on each row separately, as a batch. From
-there on, cotangents are batched.
+As long as the rows of a batch are independent, the cotangent of a row is the gradient of its loss,
+so an ordinary backward pass computes all of them. Only a rule for a value that all rows share, such
+as a parameter, would sum over the rows. There the rule runs on each row separately, as a batch.
+From there on, cotangents are batched.
 
 A tape does not know which axes are batch axes, so this is a guess, which is checked. With random
 weights for the examples, the sum of the results must be the gradient of the weighted loss. If it is

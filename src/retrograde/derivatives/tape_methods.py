@@ -41,7 +41,7 @@ def jacobian(
 ) -> Any:
     """Computes the derivative of each element of `target` with respect to each of `sources`.
 
-    The result for a source has the axes of the target, followed by those of the source. It is
+    The result for a source has the axes of the target followed by the axes of the source. It is
     computed in a single backward pass, or in several to stay within `memory_limit` bytes. Forward
     mode is used if there are far fewer sources than targets. `IndexedSlices` are treated as dense
     tensors. `experimental_use_pfor=False` computes row by row and requires a persistent tape.
@@ -93,7 +93,7 @@ def batch_jacobian(
     """Computes the Jacobian of each row of `target` with respect to the same row of `source`.
 
     Each row of the target must depend only on the same row of the source. A target that does not
-    depend on the source gives zeros. The other arguments are those of `jacobian`.
+    depend on the source gives zeros. The other arguments are the same as in `jacobian`.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> with tf.GradientTape() as tape:

@@ -1,7 +1,7 @@
 """Taylor mode: all derivatives up to some order with respect to one source, in one forward pass.
 
 Each value that depends on the source has a truncated Taylor series in the displacement of the
-source. The coefficients of the results of a call are computed from those of its inputs. If no rule
+source. The coefficients of a call's results are computed from its inputs' coefficients. If no rule
 of a call reads a value that depends on the source, the call is linear in it, and its transposed
 rules map all coefficients at once. Elementary functions satisfy a differential equation, which
 yields the coefficients one by one. Other calls have no series here; nested gradients replace them.
@@ -30,7 +30,7 @@ class NoSeries(Exception):
     """Raised if a call has no Taylor series here."""
 
 
-Series = list  # the coefficients from order 1 on; that of order 0 is the value itself
+Series = list  # the coefficients from order 1 on; order 0 is the value itself
 
 
 _NESTED = 2  # order up to which nested gradients are faster

@@ -124,7 +124,7 @@ class Values:
 
 
 def details_of(call: RecordedCall, cotangents: tuple = ()) -> Any | None:
-    """Returns the `CallDetails` of a call of a `tf.function`; `None` for other calls."""
+    """Returns the `CallDetails` of a call to a `tf.function`; `None` for other calls."""
     if call.entry is None:
         return None
     rules = getattr(call.entry[0].joint, "__self__", None)
@@ -132,7 +132,7 @@ def details_of(call: RecordedCall, cotangents: tuple = ()) -> Any | None:
 
 
 def values_inside(inside: Any) -> Values:
-    """Returns the values inside a call of a function."""
+    """Returns the values inside a call to a function."""
     calls = []
     for number, (primitive, inputs, attrs, outputs) in enumerate(inside.program.steps):
         origin = inside.origins.get(outputs[0])

@@ -55,7 +55,8 @@ def read_with_checksum(
         raise DataLossError(
             None,
             None,
-            f"Cannot read {description or os.fspath(path)}: its checksum is missing or does not match.",
+            f"Cannot read {description or os.fspath(path)}: its checksum is missing or does not "
+            "match.",
         )
     return content
 
@@ -68,9 +69,9 @@ def json_checksum(content: Any) -> int:
 def parse_json(text: str | bytes, description: str) -> Any:
     """Parses JSON.
 
-    Raises a `DataLossError` that names `description` if the text is not JSON in UTF-8, is longer than
-    `MAX_BYTES`, nests more than `MAX_LEVELS` levels deep, or has a key twice in one dict. The
-    nesting is checked before parsing, because the parser recurses.
+    Raises a `DataLossError` that names `description` if the text is not JSON in UTF-8, is longer
+    than `MAX_BYTES`, nests more than `MAX_LEVELS` levels, or repeats a key in one dict. The nesting
+    is checked before parsing, because the parser recurses.
     """
     try:
         data = text.encode() if isinstance(text, str) else text

@@ -292,7 +292,7 @@ class _FusedSource:
         return v not in self.fused.inputs
 
     def _target(self, i: int) -> str:
-        """Returns where call `i` writes: an output, or a free row, possibly that of an input."""
+        """Returns where call `i` writes: an output or a free row, possibly an input's row."""
         fused = self.fused
         y = fused.calls[i].outputs[0]
         if y in fused.outputs:

@@ -207,7 +207,7 @@ def _fused_program(
     numbers: tuple[int, ...],
     uniform: Mapping[int, bool],
 ) -> Callable[[Mapping[int, Any]], tuple]:
-    """Returns a function from the values of the inputs to those of `numbers`.
+    """Returns a function that maps the values of the inputs to the values of `numbers`.
 
     `uniform` lists the inputs whose elements are all equal, and says whether they are 1.
     """

@@ -12,7 +12,7 @@ SIGNATURE = b"BM"
 
 
 def decode(contents: bytes, channels: int) -> np.ndarray:
-    """Decodes a BMP file to `channels` (3 or 4) channels; 0 keeps those of the file.
+    """Decodes a BMP file to `channels` (3 or 4) channels; 0 keeps the file's channels.
 
     Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
     """

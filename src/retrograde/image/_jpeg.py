@@ -279,7 +279,7 @@ class Options(NamedTuple):
 
 
 def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
-    """Decodes a JPEG file to `channels` (1 or 3) channels; 0 keeps those of the file.
+    """Decodes a JPEG file to `channels` (1 or 3) channels; 0 keeps the file's channels.
 
     Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
     """

@@ -38,7 +38,7 @@ class _Header(NamedTuple):
 
 
 def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
-    """Decodes a PNG file to `channels` channels; 0 keeps those of the file.
+    """Decodes a PNG file to `channels` channels; 0 keeps the file's channels.
 
     Malformed data raise `DecodeError`, or an error of `struct`, `zlib` or NumPy.
     """

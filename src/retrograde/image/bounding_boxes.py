@@ -191,7 +191,7 @@ def _ranges(aspect_ratio_range: Any, area_range: Any, min_object_covered: Any) -
 
 
 def _objects(boxes: np.ndarray, use_image: bool | None) -> np.ndarray:
-    """Returns the boxes, one of which the crop must cover; the whole image if there are none."""
+    """Returns the boxes; the crop must cover one. Without boxes, returns the entire image."""
     if boxes.ndim != 3 or boxes.shape[2] != 4:
         raise invalid(
             f"{_OP_NAME}: `bounding_boxes` has shape {boxes.shape}. Expected (batch, boxes, 4)."

@@ -83,7 +83,7 @@ def decode_and_crop_jpeg(
 ) -> Tensor:
     """Decodes a JPEG file and crops it to `crop_window = [top, left, height, width]`.
 
-    The other arguments are those of `tf.io.decode_jpeg`.
+    The other arguments are the same as in `tf.io.decode_jpeg`.
     """
     op_name = "decode_and_crop_jpeg"
     image = decode_jpeg(

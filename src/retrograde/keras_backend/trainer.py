@@ -38,7 +38,7 @@ class RetrogradeTrainer(base_trainer.Trainer):
 
     @property
     def distribute_strategy(self):
-        """The strategy in whose scope the model was created."""
+        """The strategy whose scope the model was created in."""
         return self._distribute_strategy or retrograde.distribute.get_strategy()
 
     def _resolve_auto_jit_compile(self):

@@ -96,7 +96,7 @@ def diag_part(
     for bound in (low, high):
         if bound and not -rows < bound < columns:
             raise invalid(
-                f"diag_part: diagonal {bound} is outside of matrices with {rows} rows and "
+                f"diag_part: diagonal {bound} is outside matrices with {rows} rows and "
                 f"{columns} columns. Expected a number between {-rows} and {columns}."
             )
     if low == high:
@@ -230,7 +230,7 @@ def set_diag(
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Sets all elements outside of a central band to 0.
+    """Sets all elements outside a central band to 0.
 
     `num_lower` subdiagonals and `num_upper` superdiagonals are kept, or all if the number is
     negative.

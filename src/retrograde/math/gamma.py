@@ -95,13 +95,13 @@ def erfc(x: Any, name: str | None = None) -> Tensor:
 
 
 def erfinv(x: Any, name: str | None = None) -> Tensor:
-    """Computes the inverse of `erf`; infinite at -1 and 1, NaN outside of [-1, 1]."""
+    """Computes the inverse of `erf`; infinite at -1 and 1, NaN outside [-1, 1]."""
     return unary(sp.erfinv, x)
 
 
 @dispatched
 def erfcinv(x: Any, name: str | None = None) -> Tensor:
-    """Computes the inverse of `erfc`; infinite at 0 and 2, NaN outside of [0, 2]."""
+    """Computes the inverse of `erfc`; infinite at 0 and 2, NaN outside [0, 2]."""
     x = as_tensor(x)
     return unary(sp.ndtri, x * 0.5) * Tensor(scalar(-math.sqrt(0.5), x))
 

@@ -18,8 +18,8 @@ from retrograde.values.thresholds import PAIRWISE_SUM as _LONG
 class Product(NamedTuple):
     """A sum as a matrix product with a vector of ones, which comes first or last.
 
-    `matrix` is the shape to reshape the array to, and `shape` that of the result. They are `None`
-    if no reshape is needed.
+    `matrix` is the shape to reshape the array to, and `shape` is the shape of the result. They are
+    `None` if no reshape is needed.
     """
 
     ones: np.ndarray

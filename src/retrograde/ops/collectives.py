@@ -1,6 +1,6 @@
 """Collectives: values exchanged between the replicas that run the same program.
 
-The current `Group` holds the participating replicas. Outside of a strategy with several replicas,
+The current `Group` holds the participating replicas. Outside a strategy with several replicas,
 it has one replica, and a collective returns its inputs. While a program is traced that XLA compiles
 for all replicas at once, `spmd_axis` sets the name of the mesh axis of the replicas.
 """
@@ -114,7 +114,7 @@ def replay_results_from(log: Any) -> Iterator[None]:
 
 
 def as_host_callback(call: Any) -> HostCallback:
-    """Returns a host callback that runs the call of a collective."""
+    """Returns a host callback that runs a collective."""
     primitive, attrs = call.primitive, call.attrs
     return HostCallback(
         primitive.name,

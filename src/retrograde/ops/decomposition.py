@@ -76,7 +76,7 @@ def _divided_by_upper(x, r):
     return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=False))
 
 
-# Cholesky: reads the lower triangle; the gradient is that of a Hermitian matrix
+# Cholesky: reads the lower triangle; the gradient treats the input as Hermitian
 
 
 def _cholesky_kernel(xp, x):
@@ -123,7 +123,7 @@ def _qr_vjp(g, y, _x, **_):
     rows, columns = _x.shape[-2:]
     if rows >= columns:
         return _tall_qr_vjp(by_q, by_r, q, r)
-    # The first columns of x determine q. The other columns of r are q^H times those of x.
+    # The first columns of x determine q. The other columns of r are q^H times the columns of x.
     rest, by_rest = block(r, columns=(rows, columns)), block(by_r, columns=(rows, columns))
     by_q = by_q + product(product(q, rest), by_rest, adjoint_b=True)
     by_first = _tall_qr_vjp(by_q, block(by_r, columns=(0, rows)), q, block(r, columns=(0, rows)))

@@ -160,7 +160,7 @@ def draw_key(seed: int | None = None) -> Draw:
 
 
 def _draw_on_host(function: Callable, seed: Any) -> HostCallback:
-    """Returns a host callback that advances a stream in each call of a traced function."""
+    """Returns a host callback that advances a stream in each call to a traced function."""
     description = CallbackDescription("draw", registered_name(function), seed)
     return HostCallback(
         "draw", lambda: function(seed).as_words(), pure=False, draws=True, description=description
@@ -208,7 +208,7 @@ def replica() -> int:
 
 @contextlib.contextmanager
 def in_replica(number: int) -> Iterator[None]:
-    """Makes random numbers differ from those of other replicas, in a context.
+    """Makes random numbers differ between replicas, in a context.
 
     The first replica draws as a program without replicas does.
     """

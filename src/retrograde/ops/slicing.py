@@ -59,7 +59,7 @@ def get_item_of_variable(variable: Variable, key: Any) -> Tensor:
 
 
 def _gather_dynamic(x: Tensor, key: Any) -> tuple[Tensor, Any]:
-    """Gathers by the elements of `key` that differ between calls of a traced function.
+    """Gathers by the elements of `key` that differ between calls to a traced function.
 
     Returns the result, and the key that remains to be applied.
     """

@@ -118,7 +118,7 @@ slogdet = matrix_primitive("slogdet", _slogdet_kernel, vjps=(_slogdet_vjp,), out
 
 
 def _by_matrix(by_rhs, y, adjoint):
-    """Returns the cotangent of a matrix, from that of its right-hand side and the solution."""
+    """Returns a matrix's cotangent from the solution and the cotangent of the right-hand side."""
     if adjoint:
         return -product(y, by_rhs, adjoint_b=True)
     return -product(by_rhs, y, adjoint_b=True)

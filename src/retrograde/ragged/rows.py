@@ -179,7 +179,7 @@ def _gather_within(params: Any, indices: RaggedTensor) -> RaggedTensor:
     within = np.asarray(indices.flat_values)
     wrong = (within < 0) | (within >= part.lengths[rows])
     if wrong.any():
-        raise invalid(f"gather: index {within[wrong][0]} is outside of its row.")
+        raise invalid(f"gather: index {within[wrong][0]} is outside its row.")
     return indices.with_flat_values(take_rows(params.values, part.starts[rows] + within))
 
 

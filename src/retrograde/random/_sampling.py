@@ -71,7 +71,7 @@ def _stateless(pair: np.ndarray) -> Draw:
 
 
 def draw_from(draw_of: Callable, *sources: Tensor) -> Draw:
-    """Returns the draw `draw_of(*sources)`, computed again in each call of a traced function."""
+    """Returns the draw `draw_of(*sources)`, computed again in each call to a traced function."""
     words = call_host(_seed_host(draw_of, None), sources)
     return Draw.from_words(words._array)._replace(words=words)
 
@@ -142,7 +142,7 @@ def permutation(draw: Draw, size: int) -> np.ndarray:
 
 
 def words_of(draw: Draw) -> Tensor:
-    """Returns the key and counter of a draw; they change in each call of a traced function."""
+    """Returns the key and counter of a draw; they change in each call to a traced function."""
     return Tensor(draw.as_words()) if draw.words is None else draw.words
 
 

@@ -103,7 +103,7 @@ def _add_launch(commands: Any) -> None:
         type=lambda text: text.split(","),
         default=(),
         metavar="HOST[:PORT],...",
-        help="the machines of the cluster, on each of which this command runs; without it, workers "
+        help="the machines of the cluster; run this command on each of them; without it, workers "
         "listen on the loopback interface only",
     )
     command.add_argument(

@@ -303,7 +303,7 @@ def one_hot(
 ) -> Tensor:
     """Returns `on_value` at each index along a new `axis` of size `depth`, `off_value` elsewhere.
 
-    An index outside of [0, depth) gives a row without `on_value`.
+    An index outside [0, depth) gives a row without `on_value`.
 
     >>> tf.one_hot([0, 2], 3).numpy()
     array([[1., 0., 0.], [0., 0., 1.]], dtype=float32)
@@ -354,7 +354,7 @@ def _on_and_off(on_value: Any, off_value: Any, dtype: np.dtype | None) -> tuple[
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: Any = None
 ) -> Tensor:
-    """Returns, for each length n, a row of `maxlen` values of which the first n are true.
+    """Returns a mask for each length n: a row of `maxlen` values whose first n are true.
 
     >>> tf.sequence_mask([1, 3], 3).numpy()
     array([[ True, False, False], [ True,  True,  True]])
@@ -371,7 +371,7 @@ def sequence_mask(
 
 
 def _column_indices(maxlen: np.ndarray) -> np.ndarray:
-    """Returns the column indices, in the dtype of `maxlen`, in which lengths are compared."""
+    """Returns the column indices in the dtype of `maxlen`, for comparison with the lengths."""
     if maxlen.ndim:
         raise ValueError(f"sequence_mask: `maxlen` must be a scalar. Received: {shown(maxlen)}.")
     if maxlen.dtype not in dtypes.REAL or not 0 <= maxlen < np.inf:

@@ -62,13 +62,13 @@ def slice(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
 
 
 def _is_dynamic(begin: Any) -> bool:
-    """Returns whether `begin` changes between calls of a traced function."""
+    """Returns whether `begin` changes between calls to a traced function."""
     parts = begin if isinstance(begin, (list, tuple)) else (begin,)
     return any([x is not None and changes(x._read()) for x in map(tensor_or_variable, parts)])
 
 
 def _dynamic_slice(x: Tensor, begin: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Extracts a slice whose position changes between calls of a traced function."""
+    """Extracts a slice whose position changes between calls to a traced function."""
     for axis, (size, n) in enumerate(zip(sizes, x._spec.shape, strict=True)):
         requirement = f"slice: size {size} along axis {axis} of size {n} requires begin"
         start = check_range(begin[axis], low=0, high=n - size + 1, requirement=requirement)

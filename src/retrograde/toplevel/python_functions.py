@@ -62,7 +62,7 @@ def _call(func: Callable, inputs: list, output_dtypes: list) -> list:
 
 
 def _call_each_time(func: Callable, inputs: list, output_dtypes: list) -> list:
-    """Calls `func` now and in each later call of the traced function.
+    """Calls `func` now and in each later call to the traced function.
 
     Each call runs under its own tape, from which the gradient is computed in the same call.
     """
@@ -158,7 +158,7 @@ def numpy_function(
 
 
 def _call_numpy_each_time(func: Callable, tensors: tuple) -> Any:
-    """Calls `func` now and in each later call of the traced function."""
+    """Calls `func` now and in each later call to the traced function."""
 
     def call(*arrays: Any) -> CallbackResult:
         results = nest.flatten(func(*(np.array(x) for x in arrays)))

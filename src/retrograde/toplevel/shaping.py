@@ -467,7 +467,7 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
 
 
 def _dynamic_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Shifts by amounts that change between calls of a traced function."""
+    """Shifts by amounts that change between calls to a traced function."""
     shifts = shaping.reshape(shift, shape=(len(axes), 1))
     for i, along in enumerate(axes):
         at = normalize_axis(along, x._spec.ndim, "roll")

@@ -111,7 +111,7 @@ class Checkpoint:
 
     @property
     def save_counter(self) -> Variable:
-        """The number of calls of `save`, which is the number of the last checkpoint."""
+        """The number of calls to `save`, which is the number of the last checkpoint."""
         if self._save_counter is None:
             counter = Variable(0, dtype=dtypes.int64, name="save_counter", trainable=False)
             self._save_counter = counter

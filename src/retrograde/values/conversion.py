@@ -149,7 +149,7 @@ def _fits(python_type: type, dtype: np.dtype) -> bool:
 
 
 def _default_dtype(python_type: type, values: list) -> np.dtype:
-    """Returns TensorFlow's dtype for Python numbers, the widest of which has `python_type`."""
+    """Returns TensorFlow's dtype for Python numbers; the widest has `python_type`."""
     if python_type is bool:
         return dtypes.bool_.numpy_dtype
     if python_type is complex:

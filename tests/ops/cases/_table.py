@@ -29,13 +29,13 @@ ALL_DTYPES = FLOATS + COMPLEXES + INTEGERS + BOOL
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """One sample call of a primitive.
+    """One sample call to a primitive.
 
     `reference` computes the same with plain NumPy. `dtypes` are the dtypes to test, if not all that
     the primitive accepts. `real_cotangents` says that y has a complex dtype but real values.
     `differences` is false if finite differences do not apply, and `jax_rule` is false if JAX has
     another convention or no rule. `uncompiled` says why XLA cannot compile the kernel. `hermitian`
-    inputs are matrices of which the kernel reads one triangle, while both share the gradient.
+    inputs are matrices; the kernel reads one triangle, and both triangles share the gradient.
     """
 
     primitive: Primitive

@@ -107,7 +107,7 @@ calls.clear()
 note(scaled=[scale(tf.constant(2.0), factor) for factor in (1, 2, 2, 1, 3)])
 note(factors_traced=[factor for factor in calls])
 
-# %% Outside of functions, code runs eagerly
+# %% Outside functions, code runs eagerly
 note(mode_outside=tf.executing_eagerly())
 
 # %% Nested functions and second-order gradients

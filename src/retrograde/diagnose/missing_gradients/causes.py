@@ -1,4 +1,4 @@
-"""The causes for which a gradient is `None`: their names, explanations and fixes.
+"""The causes of `None` gradients: their names, explanations and fixes.
 
 A cause is a short phrase that does not change between versions. `docs/why_none.md` shows each cause
 with an example program and its output.

@@ -18,7 +18,7 @@ _ONLY_ADD = {"identity", "reshape", "broadcast_to", "add", "subtract"}
 
 
 class DisconnectedQuery(Query):
-    """A query for which no observed path may connect a source to the target."""
+    """A query about a source that no observed path may connect to the target."""
 
     def find_obstacle(self, source: Source) -> Obstacle:
         """Returns the most likely obstacle; certain ones come first."""

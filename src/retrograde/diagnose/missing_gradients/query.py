@@ -14,7 +14,7 @@ from retrograde.values.source_location import Place
 
 
 class Obstacle(NamedTuple):
-    """Something that keeps the gradient from a source; its fields are those of `Finding`."""
+    """An obstacle that keeps the gradient from a source. `Finding` has the same fields."""
 
     cause: str
     message: str
@@ -65,7 +65,7 @@ class Source:
 
 
 class Query:
-    """One call of `explain`: a tape and its targets."""
+    """One call to `explain`: a tape and its targets."""
 
     def __init__(self, tape: Any, targets: list, program: Program) -> None:
         self.tape = tape

@@ -96,7 +96,7 @@ class Program:
         function = _function_at(module, frame)
         if function is not None:
             scopes.append(function)
-        for scope in scopes:  # bindings of the function hide those of the module
+        for scope in scopes:  # the function's bindings hide the module's bindings
             by_name: dict[str, list[Binding]] = {}
             for binding in _bindings_in(scope, filename):
                 by_name.setdefault(binding.name, []).append(binding)
@@ -132,7 +132,7 @@ class Program:
         return next((name for name, bound in named if _id_of(bound) == tensor_id), None)
 
     def _named_values(self) -> list[tuple[str, Any]]:
-        """Returns names and their values, those of the function first."""
+        """Returns names and values, with the function's locals first."""
         if self._frame is None:
             return []
         scopes = [self._frame.f_locals]
@@ -224,7 +224,7 @@ def _function_at(module: ast.Module, frame: FrameType) -> ast.AST | None:
 
 
 def _bindings_in(scope: ast.AST, filename: str) -> list[Binding]:
-    """Returns the bindings of a function or module, without those of nested functions."""
+    """Returns the bindings of a function or module, except bindings in nested functions."""
     bindings = []
     pending = list(ast.iter_child_nodes(scope))
     while pending:

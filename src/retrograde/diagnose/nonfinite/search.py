@@ -42,7 +42,7 @@ class NonfiniteOrigin:
 
     `inputs`, `y` and `g` are the inputs, output and cotangent of the call; `None` if unknown.
     `sums` says what the input is a sum or mean of, if known: "squares" or "deviations" (squared).
-    If the step was inside a function, `function` is the call of the function.
+    If the step was inside a function, `function` is the call to the function.
     """
 
     step: Step
@@ -225,7 +225,7 @@ def _summed_in(values: Values, call: RecordedCall) -> str | None:
 
 
 def _search_inside(origin: NonfiniteOrigin, gs: tuple) -> NonfiniteOrigin:
-    """Returns the origin inside a function, if the call of `origin` is one of a function."""
+    """Returns the origin inside a function if the call of `origin` is a function call."""
     step, outer = origin.step, origin.step.call
     if step.direction not in (FORWARD, BACKWARD):
         return origin

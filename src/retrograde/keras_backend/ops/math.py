@@ -285,7 +285,7 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
 
 
 def _overlapping_squares(window, step):
-    """Sums the squares of the window with those of the windows that overlap it."""
+    """Sums the squared window and the squared windows that overlap it."""
     n = window._spec.shape[0]
     count = -(-n // step)
     squares = reshape(pad(window * window, [(0, count * step - n)]), (count, step))
