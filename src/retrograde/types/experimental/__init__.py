@@ -36,8 +36,8 @@ class TraceType(abc.ABC):
     """The result of a method `__tf_tracing_type__`, which decides when to retrace.
 
     When a `tf.function` is called with an object whose class has such a method, it is retraced only
-    if the returned type differs from the types of earlier calls, by `__eq__` and `__hash__`. The other
-    methods exist for compatibility with TensorFlow.
+    if the returned type differs from the types of earlier calls, by `__eq__` and `__hash__`. The
+    other methods exist for compatibility with TensorFlow.
     """
 
     @abc.abstractmethod
