@@ -117,7 +117,7 @@ def test_recorded_lines_are_in_user_code_not_in_generated_code():
             y = x * x * x
         g = inner.gradient(y, x)  # this line calls the rules
 
-    locations = {str(location) for location in outer._places.values()}
+    locations = {str(location) for location in outer._locations.values()}
 
     assert {location.rpartition("/")[2].partition(":")[0] for location in locations} == {
         "test_plans.py"

@@ -165,7 +165,7 @@ def test_a_nonfinite_variable_is_named():
     assert (report.direction, report.cause) == ("input", causes.VARIABLE.name)
     assert report.summary == "The variable 'x:0' already contained NaN"
     assert report.elements[0].index == (1,)
-    assert report.place.marked == "x * 2.0"
+    assert report.location.expression == "x * 2.0"
 
 
 def test_a_nonfinite_input_is_found():
@@ -173,7 +173,7 @@ def test_a_nonfinite_input_is_found():
     report, _ = autopsy_of(lambda x: tf.reduce_sum(x * data), [1.0, 1.0])
 
     assert (report.direction, report.cause) == ("input", causes.INPUT.name)
-    assert report.place.marked == "x * data"
+    assert report.location.expression == "x * data"
 
 
 def test_nonfinite_output_gradients_are_found():
@@ -198,10 +198,10 @@ def test_text_for_a_norm_at_zero():
         loss = length * 3.0
     assert np.isnan(tape.gradient(loss, x).numpy()).all()
     report = tape.autopsy()
-    at = f"{__file__}:{report.place.line}"
+    at = f"{__file__}:{report.location.line}"
 
     assert report
-    assert report.place.text == "length = tf.norm(x)"
+    assert report.location.text == "length = tf.norm(x)"
     assert report.elements[0].inputs == (0.0,)
     assert report.elements[0].g == 3.0
     assert str(report).replace(str(report._lines()[1][1].split(":")[0]), __file__) == (
@@ -223,7 +223,7 @@ def test_an_inf_that_became_nan_later():
     report, _ = autopsy_of(lambda p: -tf.reduce_sum(p * tf.math.log(p)), [0.25, 0.75, 0.0])
 
     assert report.primitive == "log"
-    assert report.place.marked == "tf.math.log(p)"
+    assert report.location.expression == "tf.math.log(p)"
     assert report.became_nan.endswith(" turned it into NaN: 0 * Inf is NaN.")
     assert [step.split()[0] for step in report.path] == ["multiply", "sum", "negative", "the"]
     assert report.path[-1] == "the target"
@@ -278,7 +278,7 @@ def test_an_ordinary_tape_with_a_nonfinite_loss():
     tape.gradient(loss, x)
     report = tape.autopsy()
 
-    assert (report.primitive, report.place) == ("log", None)
+    assert (report.primitive, report.location) == ("log", None)
 
 
 def test_unsaved_inputs_leave_the_origin_open():

@@ -170,7 +170,7 @@ def test_the_only_line_that_qualifies_is_named():
     tape.gradient(loss, x)
     report = tape.autopsy()
 
-    assert report.place is None
+    assert report.location is None
     assert report.likely_line.endswith(
         "test_floating_point_flags.py:" + report.likely_line.split(":")[1] + ": root = tf.sqrt(y)"
     )

@@ -57,7 +57,7 @@ def test_a_box_has_the_line_the_calls_the_variables_and_the_output(network):
     tape, loss, *_ = network
     box = next(b for b in tape.graph(loss).boxes.values() if b.rows[0].startswith("y ="))
 
-    assert box.rows[1].endswith(f"test_graph.py:{box.place.line}")
+    assert box.rows[1].endswith(f"test_graph.py:{box.location.line}")
     assert box.rows[2:] == ["multiply, add", "v  float32[4]", "float32[2, 4] · saves 64 B"]
 
 

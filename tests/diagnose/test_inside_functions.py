@@ -41,7 +41,7 @@ def test_origin_in_the_backward_pass_of_a_function(jit, calls, lines):
     assert np.isinf(gradient.numpy()[1])
     assert (report.direction, report.primitive) == ("backward", "sqrt")
     assert report.cause == causes.ROOT_AT_ZERO.name
-    assert report.place.text == "root = tf.sqrt(doubled)"
+    assert report.location.text == "root = tf.sqrt(doubled)"
     assert report.elements[0].index == (1,)
     assert (report.elements[0].y, report.elements[0].inputs) == (0.0, (0.0,))
     assert [step.split("  ")[0] for step in report.path] == [
@@ -61,7 +61,7 @@ def test_origin_in_the_forward_pass_of_a_function(jit):
 
     assert (report.direction, report.primitive) == ("forward", "log")
     assert report.cause == causes.LOG_OF_ZERO.name
-    assert report.place.text == "log = tf.math.log(x * 2.0)"
+    assert report.location.text == "log = tf.math.log(x * 2.0)"
     assert report.elements[0].inputs == (0.0,)
     assert [step.split("  ")[0] for step in report.path] == ["sum", "function", "the target"]
     assert report.note.endswith(": y = f(x).")
@@ -87,7 +87,7 @@ def test_one_of_several_outputs_of_a_function_is_traced():
             loss = tf.reduce_sum(second) + tf.reduce_sum(first)
         tape.gradient(loss, x)
 
-    assert tape.autopsy().place.text == "second = tf.math.log(x)"
+    assert tape.autopsy().location.text == "second = tf.math.log(x)"
 
 
 def test_custom_gradient_inside_a_function_has_its_own_line():
@@ -102,7 +102,7 @@ def test_custom_gradient_inside_a_function_has_its_own_line():
     tape, _ = used_tape(f, [1.0, 2.0])
     report = tape.autopsy()
 
-    assert report.place.text == "return g / (x - x)"
+    assert report.location.text == "return g / (x - x)"
     assert report.primitive == "divide"
 
 
@@ -166,7 +166,7 @@ def test_tapes_with_lines_store_the_lines_of_replayed_functions():
     with tf.debugging.nonfinite("raise"), tf.GradientTape() as tape:
         f(x)
 
-    assert [place.text for place in tape._places.values()] == [
+    assert [location.text for location in tape._locations.values()] == [
         "doubled = x * 2.0",
         "root = tf.sqrt(doubled)",
         "return tf.reduce_sum(root)",

@@ -87,7 +87,7 @@ def test_the_first_wrong_gradient_is_named_with_its_line_and_element():
         (0,),
         2,
     )
-    assert report.place.text == "z = wrong_cube(y)"
+    assert report.location.text == "z = wrong_cube(y)"
     assert report.value == pytest.approx(np.exp(1.0), rel=1e-6)
     assert report.gradient / report.differences[0] == pytest.approx(2 / 3, rel=1e-4)
     assert str(report).splitlines()[0] == "The gradient of wrong_cube is wrong."

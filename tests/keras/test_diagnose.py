@@ -63,4 +63,4 @@ def test_autopsy_reports_the_layer():
     tape.gradient(loss, x)
 
     assert tape.autopsy().primitive == "log"
-    assert tape.autopsy().place.layer == "logarithm"
+    assert tape.autopsy().location.layer == "logarithm"

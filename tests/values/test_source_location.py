@@ -10,37 +10,42 @@ from retrograde.values import source_location
 from retrograde.values.source_location import first_output
 
 
-def place_of_call(function, *args):
+def location_of_call(function, *args):
     """Returns the source location that a tape records for the last call in `function`."""
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape(lines=True) as tape:
         function(x, *args)
-    return tape._places[first_output(tape._entries[-1][2])]
+    return tape._locations[first_output(tape._entries[-1][2])]
 
 
 def test_a_place_is_the_line_that_called_a_public_function():
-    place = place_of_call(lambda x: tf.reduce_sum(x))
+    location = location_of_call(lambda x: tf.reduce_sum(x))
 
-    assert place.filename == __file__
-    assert place.text == "place = place_of_call(lambda x: tf.reduce_sum(x))"
-    assert place.marked == "tf.reduce_sum(x)"
-    assert place.function.endswith("<lambda>")
-    assert str(place) == f"{__file__}:{place.line}"
-
-
-def test_a_place_is_found_through_operators():
-    assert place_of_call(lambda x: x * 2.0).marked == "x * 2.0"
+    assert location.filename == __file__
+    assert location.text == "location = location_of_call(lambda x: tf.reduce_sum(x))"
+    assert location.expression == "tf.reduce_sum(x)"
+    assert location.function.endswith("<lambda>")
+    assert str(location) == f"{__file__}:{location.line}"
 
 
-def test_a_place_is_found_through_library_functions_that_call_user_functions():
-    assert place_of_call(lambda x: tf.map_fn(lambda e: tf.sin(e), x)).marked.startswith("tf.map_fn")
-    assert place_of_call(lambda x: tf.vectorized_map(lambda e: tf.sin(e), x)).marked == "tf.sin(e)"
+def test_locations_are_found_through_operators():
+    assert location_of_call(lambda x: x * 2.0).expression == "x * 2.0"
 
 
-def test_a_place_is_found_through_functools():
-    place = place_of_call(lambda x: functools.reduce(lambda total, e: total + e, [x, x, x]))
+def test_locations_are_found_through_library_functions_that_call_user_functions():
+    assert location_of_call(lambda x: tf.map_fn(lambda e: tf.sin(e), x)).expression.startswith(
+        "tf.map_fn"
+    )
+    assert (
+        location_of_call(lambda x: tf.vectorized_map(lambda e: tf.sin(e), x)).expression
+        == "tf.sin(e)"
+    )
 
-    assert place.marked == "total + e"
+
+def test_locations_are_found_through_functools():
+    location = location_of_call(lambda x: functools.reduce(lambda total, e: total + e, [x, x, x]))
+
+    assert location.expression == "total + e"
 
 
 def test_a_place_in_a_program_without_a_file_has_no_text():
@@ -48,13 +53,13 @@ def test_a_place_in_a_program_without_a_file_has_no_text():
     scope = {"tf": tf}
     exec(compile(program, "<somewhere>", "exec"), scope)
 
-    (place,) = scope["tape"]._places.values()
+    (location,) = scope["tape"]._locations.values()
 
-    assert (str(place), place.text, place.marked) == ("<somewhere>:3", "", "")
+    assert (str(location), location.text, location.expression) == ("<somewhere>:3", "", "")
 
 
 def test_library_frames_have_no_location():
-    assert source_location.place_of(None) is None
+    assert source_location.location_of(None) is None
 
 
 @pytest.mark.parametrize("filename", ["<retrograde replay>", "<frozen runpy>", np.__file__])
@@ -70,9 +75,9 @@ def test_user_files(filename):
 
 
 def test_places_of_calls_with_several_outputs():
-    place = place_of_call(lambda x: tf.unstack(x))
+    location = location_of_call(lambda x: tf.unstack(x))
 
-    assert place.marked == "tf.unstack(x)"
+    assert location.expression == "tf.unstack(x)"
 
 
 def test_tapes_do_not_record_lines_by_default():
@@ -80,7 +85,7 @@ def test_tapes_do_not_record_lines_by_default():
     with tf.GradientTape() as tape:
         x * x
 
-    assert tape._places is None
+    assert tape._locations is None
 
 
 def test_record_lines_affects_tapes_created_in_its_block():
@@ -88,9 +93,9 @@ def test_record_lines_affects_tapes_created_in_its_block():
         inside, opted_out = tf.GradientTape(), tf.GradientTape(lines=False)
     outside = tf.GradientTape()
 
-    assert inside._places is not None
-    assert opted_out._places is None
-    assert outside._places is None
+    assert inside._locations is not None
+    assert opted_out._locations is None
+    assert outside._locations is None
 
 
 def test_record_lines_without_a_block():
@@ -98,8 +103,8 @@ def test_record_lines_without_a_block():
     on = tf.GradientTape()
     tf.debugging.record_lines(False)
 
-    assert on._places is not None
-    assert tf.GradientTape()._places is None
+    assert on._locations is not None
+    assert tf.GradientTape()._locations is None
 
 
 def test_lines_are_kept_after_the_backward_pass_and_cleared_by_reset():
@@ -109,13 +114,13 @@ def test_lines_are_kept_after_the_backward_pass_and_cleared_by_reset():
     gradient = tape.gradient(y, x)
 
     assert gradient.numpy() == 2.0
-    assert list(tape._places) == [y._id]
+    assert list(tape._locations) == [y._id]
 
     with tape:
         x + 1.0
         tape.reset()
 
-    assert tape._places == {}
+    assert tape._locations == {}
 
 
 def test_derivatives_are_the_same_with_lines():

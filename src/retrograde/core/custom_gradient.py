@@ -18,24 +18,24 @@ from retrograde.core.recorders import Recorder, notify, thread, use_recorders
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import as_array, tensor_or_variable
-from retrograde.values.source_location import Place, caller_location
+from retrograde.values.source_location import SourceLocation, caller_location
 
 
 class CustomName(str):
     """The name of a function with a custom gradient, with details for diagnostics.
 
-    `place` is where the function was called. After the backward pass, `missing` are the positions
-    of the inputs for which its gradient was `None`.
+    `location` is where the function was called. After the backward pass, `missing` are the
+    positions of the inputs for which its gradient was `None`.
     """
 
-    __slots__ = ("missing", "place")
+    __slots__ = ("location", "missing")
 
-    place: Place | None
+    location: SourceLocation | None
     missing: tuple[int, ...]
 
     def __new__(cls, name: str) -> CustomName:
         self = super().__new__(cls, name)
-        self.place = caller_location()
+        self.location = caller_location()
         self.missing = ()
         return self
 

@@ -103,7 +103,7 @@ class GradientTape(_TapeBase):
     defers = True
     # A tape with options becomes an instance of a subclass, which has these in `_extras`. See
     # `diagnose/tape_options.py`.
-    _places: Any = None
+    _locations: Any = None
     _ledger: Any = None
     _on_none: Any = None
 
@@ -171,14 +171,14 @@ class GradientTape(_TapeBase):
         >>> tape.gradient(y, x).numpy()
         np.float32(27.0)
         """
-        notes, now, place = self._note(), next(clock), caller_location()
+        notes, now, location = self._note(), next(clock), caller_location()
         for x in flatten_arguments(tensor, "watch")[0]:
             if x.dtype.numpy_dtype not in dtypes.INEXACT:
                 warn_non_float("tensor", x.dtype)
                 continue
             if x._id not in self._connected:
                 self._connected[x._id] = None
-                notes.watch(x._id, now, place)
+                notes.watch(x._id, now, location)
             self._roots.add(x._id)
             if not isinstance(x, Tensor):
                 self._variables[x._id] = x
@@ -205,13 +205,13 @@ class GradientTape(_TapeBase):
         position = recorders.index(self)
         del recorders[position]
         self._recording = False
-        start, place = next(clock), caller_location()
+        start, location = next(clock), caller_location()
         try:
             yield
         finally:
             recorders.insert(position, self)
             self._recording = True
-            self._note().pause("stop_recording", start, place)
+            self._note().pause("stop_recording", start, location)
 
     def reset(self) -> None:
         """Clears the recording and the watched tensors, and continues to record."""
@@ -410,7 +410,7 @@ class GradientTape(_TapeBase):
         return TapeSnapshot(entries, self._roots, on_tensors)
 
     def _use_up(self, frame: Any) -> list[tuple]:
-        """Removes the entries from the tape and returns them. Stores the place of the caller."""
+        """Removes the entries from the tape and returns them. Stores the location of the caller."""
         if self._recording:
             self.__exit__()
         entries, self._entries = self._entries, None
@@ -422,7 +422,7 @@ class GradientTape(_TapeBase):
     def _continued(self, frame: Any) -> GradientTape:
         """Returns a persistent tape that starts with the entries of this one."""
         self._check_not_used()
-        lines = self._places is not None
+        lines = self._locations is not None
         tape = GradientTape(persistent=True, watch_accessed_variables=False, lines=lines)
         tape._connected, tape._roots = dict(self._connected), set(self._roots)
         entries = self._entries.copy() if self._persistent else self._use_up(frame)

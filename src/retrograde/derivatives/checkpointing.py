@@ -23,7 +23,7 @@ from retrograde.core.rules import Outputs, Spec
 from retrograde.core.tensor import Tensor
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import ResourceExhaustedError
-from retrograde.values.source_location import Place, first_output
+from retrograde.values.source_location import SourceLocation, first_output
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -95,7 +95,7 @@ class Ledger:
         self._variables = variables
         self.held = self.dropped = self.recomputed = 0
         self.seconds = 0.0
-        self.places: dict[int, Place] = {}  # by the number of the entry
+        self.locations: dict[int, SourceLocation] = {}  # by the number of the entry
         self._steps: list[Call] = []
         self._details: list[_Details] = []  # of each step
         self._producers: dict[int, int] = {}  # the index of the step that computes a value
@@ -186,8 +186,8 @@ class Ledger:
             step = self._producers.get(key)
             producer = "" if step is None else self._steps[step].primitive.name
             origin = f"computed by {producer}" if producer else "an input"
-            place = self.places.get(min(holding.calls))
-            at = "" if place is None else f", at {place}"
+            location = self.locations.get(min(holding.calls))
+            at = "" if location is None else f", at {location}"
             shape = list(tensor._spec.shape)
             lines.append(f"  {holding.nbytes} bytes: {tensor.dtype.name}{shape}, {origin}{at}")
         return (
@@ -275,9 +275,11 @@ class LimitedEntries(list):
         self._copied = copied
 
     @property
-    def places(self) -> dict[int, Place]:
-        """The place of each call, by its first output."""
-        return {first_output(self[i][2]): p for i, p in self.ledger.places.items() if i < len(self)}
+    def locations(self) -> dict[int, SourceLocation]:
+        """The location of each call, by its first output."""
+        return {
+            first_output(self[i][2]): p for i, p in self.ledger.locations.items() if i < len(self)
+        }
 
     def copy(self) -> LimitedEntries:
         """Returns the same entries, for a backward pass that does not change the tape."""
@@ -285,14 +287,14 @@ class LimitedEntries(list):
         copied.extend(self)
         return copied
 
-    def limit_last(self, values: tuple, location: Place | None) -> None:
+    def limit_last(self, values: tuple, location: SourceLocation | None) -> None:
         """Adds the last entry, whose outputs and inputs are `values`, to the ledger."""
         number = len(self) - 1
         plan, _, _, _, attrs = self[number]
         if plan.primitive is None:
             return
         if location is not None:
-            self.ledger.places[number] = location
+            self.ledger.locations[number] = location
         self.ledger.enter(number, plan, values, attrs)
         if self.ledger.held > self.ledger.limit:
             self.ledger.shrink(self)

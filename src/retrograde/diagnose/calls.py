@@ -13,7 +13,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.derivatives.checkpointing import is_freed
 from retrograde.diagnose.backward_steps import outputs_of
 from retrograde.diagnose.tape_notes import LastGradient
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 
 class RecordedCall(NamedTuple):
@@ -21,7 +21,7 @@ class RecordedCall(NamedTuple):
 
     `primitive` is `None` for a `custom_gradient`. `saved` are the tensors that the tape saved, by
     id; `specs` are the shapes and dtypes of inputs that it did not save. `entry` is the entry of
-    the tape, if there is one. `place` is the source location of a call inside a function.
+    the tape, if there is one. `location` is the source location of a call inside a function.
     """
 
     number: int
@@ -33,7 +33,7 @@ class RecordedCall(NamedTuple):
     saved: dict[int, Tensor]
     specs: dict[int, Spec]
     entry: tuple | None = None
-    place: Place | None = None
+    location: SourceLocation | None = None
 
     has_side_effects = False
 
@@ -138,7 +138,7 @@ def values_inside(inside: Any) -> Values:
         origin = inside.origins.get(outputs[0])
         head = (number, primitive.name, primitive)
         calls.append(
-            RecordedCall(*head, inputs, outputs, attrs, {}, {}, None, origin and origin.place)
+            RecordedCall(*head, inputs, outputs, attrs, {}, {}, None, origin and origin.location)
         )
     return Values(calls, [], inside.program.constants)
 

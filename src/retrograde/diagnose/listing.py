@@ -85,8 +85,12 @@ def _row(call: RecordedCall, shapes: dict[int, str], tape: Any, saved: int) -> t
     inputs, outputs = (
         ", ".join(shapes.get(i, "?") for i in ids) for ids in (call.inputs, call.outputs)
     )
-    place = (tape._places or {}).get(call.outputs[0])
-    line = "" if place is None else f"{format_location(place)}: {place.layer or place.marked}"
+    location = (tape._locations or {}).get(call.outputs[0])
+    line = (
+        ""
+        if location is None
+        else f"{format_location(location)}: {location.layer or location.expression}"
+    )
     size = format_bytes(saved) if saved else ""
     return str(call.number), call.name, inputs, outputs, size, line
 

@@ -42,14 +42,14 @@ def memory(tape: Any, target: Any = None, sources: Any = None) -> Memory:
     exclusive = exclusive_array_ids(entries, holders)
     calls = calls_of(entries)
     arrays = _arrays(calls, exclusive, tape._variables)
-    keeps = tape._persistent or tape._places is not None
+    keeps = tape._persistent or tape._locations is not None
     peak = None
     if target is not None:
         leaves, _ = flatten_arguments(sources, "source") if sources is not None else ([], None)
         source_ids = {x._id for x in leaves} or tape._roots
         peak = _peak(entries, arrays, flatten_arguments(target, "target")[0], source_ids, keeps)
-    places = tape._places or getattr(tape._entries, "places", {})
-    report = _report(calls, arrays, places, peak, keeps)
+    locations = tape._locations or getattr(tape._entries, "locations", {})
+    report = _report(calls, arrays, locations, peak, keeps)
     ledger = tape._ledger
     if ledger is None:
         return report
@@ -199,7 +199,7 @@ class Memory(Report):
 def _report(
     calls: list[RecordedCall],
     arrays: list[SavedArray],
-    places: dict,
+    locations: dict,
     peak: int | None,
     keeps: bool,
 ) -> Memory:
@@ -209,9 +209,9 @@ def _report(
     by_line: Counter = Counter()
     for array in produced:
         by_primitive[array.producer.name] += array.nbytes
-        place = places.get(array.producer.outputs[0])
-        if place is not None:
-            by_line[format_source_line(place)] += array.nbytes
+        location = locations.get(array.producer.outputs[0])
+        if location is not None:
+            by_line[format_source_line(location)] += array.nbytes
     held, outputs = (sum(a.nbytes for a in part) for part in (arrays, produced))
     exclusive = sum(a.nbytes for a in arrays if a.exclusive)
     return Memory(

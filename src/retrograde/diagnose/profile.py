@@ -16,7 +16,7 @@ from retrograde.core.tape_arguments import flatten_arguments, seed
 from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
 from retrograde.diagnose.rendering import Report, format_source_line, format_table
 from retrograde.values import dtypes
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 from retrograde.values.thresholds import MANY
 
 _SHOWN = 12  # rows of each table
@@ -42,13 +42,13 @@ def profile(tape: Any, target: Any, sources: Any = None, repeats: int = 3) -> Pr
     source_ids = (
         tape._roots if sources is None else {x._id for x in flatten_arguments(sources, "source")[0]}
     )
-    places = tape._places or {}
+    locations = tape._locations or {}
     with isolate():
         forward = [_forward_time(call, values, repeats) for call in calls]
         backward = _backward_times(calls, targets, source_ids, repeats)
     return Profile(
         tuple(
-            TimedCall(call.name, places.get(call.outputs[0]), *times)
+            TimedCall(call.name, locations.get(call.outputs[0]), *times)
             for call, *times in zip(calls, forward, backward, strict=True)
         )
     )
@@ -107,7 +107,7 @@ class TimedCall:
     """A call and its forward and backward time in seconds; `None` if unknown."""
 
     name: str
-    place: Place | None
+    location: SourceLocation | None
     forward: float | None
     backward: float
 
@@ -136,7 +136,7 @@ class Profile(Report):
     @property
     def by_line(self) -> dict[str, tuple[float, float]]:
         """Forward and backward times by source line, the longest first."""
-        return self._sums(lambda call: call.place and format_source_line(call.place))
+        return self._sums(lambda call: call.location and format_source_line(call.location))
 
     def _sums(self, key_of: Callable) -> dict[str, tuple[float, float]]:
         forward: Counter = Counter()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.values import dtypes
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 _INDENT = {"head": 0, "line": 2, "fact": 2, "row": 2, "element": 4, "step": 4, "why": 2, "fix": 2}
 _CODE = "font-family:monospace;white-space:pre-wrap;overflow-wrap:anywhere"
@@ -61,21 +61,22 @@ def _wrap_line(role: str, text: str) -> str:
     )
 
 
-def source_line(place: Place) -> list[tuple[str, str]]:
+def source_line(location: SourceLocation) -> list[tuple[str, str]]:
     """Returns the report lines that show a line of the user's program."""
-    return [("line", format_source_line(place))]
+    return [("line", format_source_line(location))]
 
 
-def format_source_line(place: Place) -> str:
-    """Returns the file, the line number, the source code and the Keras layer of a place."""
-    location = format_location(place)
-    text = f"{location}: {place.text}" if place.text else location
-    return text if place.layer is None else f"{text}  (layer {place.layer})"
+def format_source_line(location: SourceLocation) -> str:
+    """Returns the file, the line number, the source code and the Keras layer of a location."""
+    text = format_location(location)
+    if location.text:
+        text = f"{text}: {location.text}"
+    return text if location.layer is None else f"{text}  (layer {location.layer})"
 
 
-def format_location(place: Place) -> str:
-    """Returns the file and line number of a place."""
-    return f"{relative_path(place.filename)}:{place.line}"
+def format_location(location: SourceLocation) -> str:
+    """Returns the file and line number of a location."""
+    return f"{relative_path(location.filename)}:{location.line}"
 
 
 def relative_path(filename: str) -> str:

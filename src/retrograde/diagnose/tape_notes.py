@@ -18,7 +18,7 @@ from retrograde.core.hooks import hook
 from retrograde.core.recorders import next_id
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
-from retrograde.values.source_location import Place, caller_location
+from retrograde.values.source_location import SourceLocation, caller_location
 
 LIMIT = 1 << 15
 
@@ -36,7 +36,7 @@ class Unrecorded(NamedTuple):
     name: str
     ids: tuple[int, ...]
     outputs: tuple[int, ...]
-    place: Place | None
+    location: SourceLocation | None
 
 
 class Escape(NamedTuple):
@@ -45,7 +45,7 @@ class Escape(NamedTuple):
     tensor: int
     how: str
     when: int
-    place: Place | None
+    location: SourceLocation | None
     variable: int | None = None
 
 
@@ -53,7 +53,7 @@ class Moment(NamedTuple):
     """When and where something happened."""
 
     when: int
-    place: Place | None
+    location: SourceLocation | None
 
 
 class Pause(NamedTuple):
@@ -62,7 +62,7 @@ class Pause(NamedTuple):
     why: str
     start: int
     end: int
-    place: Place | None
+    location: SourceLocation | None
 
 
 class Missing(NamedTuple):
@@ -100,13 +100,13 @@ class Notes:
         self.created: dict[int, Moment] = {}  # variables created in the block, by id
         self.missing: Missing | None = None
 
-    def watch(self, key: int, when: int, place: Place | None) -> None:
+    def watch(self, key: int, when: int, location: SourceLocation | None) -> None:
         """Notes that `key` is watched since `when`."""
-        self.watched[key] = Moment(when, place)
+        self.watched[key] = Moment(when, location)
 
-    def pause(self, why: str, start: int, place: Place | None = None) -> None:
+    def pause(self, why: str, start: int, location: SourceLocation | None = None) -> None:
         """Notes that a pause has ended."""
-        self.pauses.append(Pause(why, start, now(), place))
+        self.pauses.append(Pause(why, start, now(), location))
 
 
 class _LastWithout(threading.local):
@@ -129,11 +129,11 @@ def _note(tape: Any) -> Notes:
 
 
 def _skip(tape: Any, primitive: Any, ids: tuple, y: Any, blocks_gradient: bool = False) -> None:
-    """Notes a call that is not recorded, with its place if no gradient flows through it."""
-    place = caller_location() if blocks_gradient or tape._places is not None else None
+    """Notes a call that is not recorded, with its location if no gradient flows through it."""
+    location = caller_location() if blocks_gradient or tape._locations is not None else None
     outputs = tuple([t._id for t in y]) if type(y) is tuple else (y._id,)
     notes = tape._notes or _note(tape)
-    notes.unrecorded.append(Unrecorded(primitive.name, ids, outputs, place))
+    notes.unrecorded.append(Unrecorded(primitive.name, ids, outputs, location))
 
 
 def escape(tape: Any, tensor: Any, how: str) -> None:

@@ -16,7 +16,7 @@ from retrograde.core.rules import Outputs
 from retrograde.core.tape import GradientTape, defaults
 from retrograde.derivatives.checkpointing import Ledger, LimitedEntries, bytes_from
 from retrograde.values.arguments import shown
-from retrograde.values.source_location import Place, first_output, place_of
+from retrograde.values.source_location import SourceLocation, first_output, location_of
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Extras:
     """The additional state of a tape with options."""
 
     on_none: str | None = None
-    places: dict[int, Place] | None = None
+    locations: dict[int, SourceLocation] | None = None
     memory_limit: int | None = None
     ledger: Ledger | None = None
 
@@ -35,7 +35,7 @@ class _WithOptions:
     __slots__ = ()
 
     _on_none = property(lambda self: self._extras.on_none)
-    _places = property(lambda self: self._extras.places)
+    _locations = property(lambda self: self._extras.locations)
     _ledger = property(lambda self: self._extras.ledger)
 
 
@@ -63,18 +63,18 @@ class _KeepsLines(_SavesAll):
 
     def _clear(self) -> None:
         super()._clear()
-        self._extras.places = {}
-        self._entries = LocatedEntries(self._extras.places)
+        self._extras.locations = {}
+        self._entries = LocatedEntries(self._extras.locations)
 
     def _complete(self, entries: LocatedEntries, values: tuple, frame: FrameType) -> None:
         plan, ids, out, _, attrs = entries[-1]
         if not plan.user_code:
             entries[-1] = (plan, ids, out, values, attrs)
-        place = place_of(frame)
-        if place is not None:
+        location = location_of(frame)
+        if location is not None:
             layer = _layer_of(frame) if "keras" in sys.modules else None
-            place = place if layer is None else place._replace(layer=layer)
-            entries.places[first_output(out)] = place
+            location = location if layer is None else location._replace(layer=layer)
+            entries.locations[first_output(out)] = location
 
     def _monitor(
         self, _cotangents: Any, entries: list, targets: list, weights: list, sources: list, _: bool
@@ -93,7 +93,7 @@ class _LimitsMemory(_SavesAll):
         self._entries = LimitedEntries(self._extras.ledger)
 
     def _complete(self, entries: LimitedEntries, values: tuple, frame: FrameType) -> None:
-        entries.limit_last(values, place_of(frame))
+        entries.limit_last(values, location_of(frame))
 
     def _monitor(self, *_: Any) -> None:
         pass  # `autopsy` would need values that the limit does not allow
@@ -136,17 +136,17 @@ def _check_on_none(on_none: Any) -> str:
 
 
 class LocatedEntries(list):
-    """The entries of a tape with `lines=True`, with the `places` of calls by first output."""
+    """The entries of a tape with `lines=True`, with the `locations` of calls by first output."""
 
-    __slots__ = ("places",)
+    __slots__ = ("locations",)
 
-    def __init__(self, places: dict[int, Place]) -> None:
+    def __init__(self, locations: dict[int, SourceLocation]) -> None:
         super().__init__()
-        self.places = places
+        self.locations = locations
 
     def copy(self) -> LocatedEntries:
         """Returns the same entries in another list."""
-        copied = LocatedEntries(self.places)
+        copied = LocatedEntries(self.locations)
         copied.extend(self)
         return copied
 

@@ -27,7 +27,7 @@ from retrograde.diagnose.rendering import Report, format_number, source_line
 from retrograde.ops import random_state
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import tensor_or_variable
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 
 def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Verification:
@@ -52,12 +52,12 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
     """
     calls, targets = calls_between(tape, "verify", target, sources)
     values = values_of(tape, calls, targets)
-    places = tape._places or {}
+    locations = tape._locations or {}
     checked, skipped, nondifferentiable = 0, [], []
     with isolate(), np.errstate(all="ignore"):
         for call in calls:
             trial = _trial(call, values)
-            place = places.get(call.outputs[0])
+            location = locations.get(call.outputs[0])
             if trial is None:
                 skipped.append(call.name)
                 continue
@@ -69,7 +69,7 @@ def verify(tape: Any, target: Any, sources: Any = None, samples: int = 20) -> Ve
                         tuple(nondifferentiable),
                         tuple(skipped),
                         call.name,
-                        place,
+                        location,
                         position,
                         mismatch.index,
                         mismatch.value,
@@ -89,7 +89,7 @@ class Verification(Report):
         nondifferentiable: The names of calls at non-differentiable points, once for each point.
         skipped: The names of calls whose inputs the tape did not save.
         primitive: The name of the call with the wrong gradient; `None` if there is none.
-        place: The source location of that call, if known.
+        location: The source location of that call, if known.
         input: The position of the input.
         index: The index of the element of the input.
         value: The value of that element.
@@ -101,7 +101,7 @@ class Verification(Report):
     nondifferentiable: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     primitive: str | None = None
-    place: Place | None = None
+    location: SourceLocation | None = None
     input: int = 0
     index: tuple[int, ...] = ()
     value: Any = None
@@ -117,7 +117,7 @@ class Verification(Report):
             lines = [("head", f"The gradients of {calls} agree with finite differences.")]
         else:
             lines = [("head", f"The gradient of {self.primitive} is wrong.")]
-            lines += [] if self.place is None else source_line(self.place)
+            lines += [] if self.location is None else source_line(self.location)
             at = f"element [{', '.join(map(str, self.index))}] of " if self.index else ""
             left, right = self.differences
             lines += [

@@ -19,7 +19,7 @@ from retrograde.ops.collectives import replay_results_from
 from retrograde.program.tracing import CallbackLog, Tracer, key_of, may_read_variables, to_variable
 from retrograde.values.source_location import (
     InterpreterFrames,
-    Place,
+    SourceLocation,
     locals_of,
     register_interpreter,
 )
@@ -50,7 +50,7 @@ def interpret(
     """Runs `steps` on `values`, and returns all values or the guard that failed.
 
     Writes to variables are returned, not applied, except before a host callback that may read
-    variables. `_place_of_step` and `_forward_call` read local variables of this function by name.
+    variables. `_location_of_step` and `_forward_call` read local variables of this function by name.
     `on_host_call` is called with the outputs of each host callback.
     """
     writes: dict[int, Tensor] = {}
@@ -87,11 +87,11 @@ def interpret(
     return Interpreted(values, writes)
 
 
-def _place_of_step(frame: FrameType) -> Place | None:
+def _location_of_step(frame: FrameType) -> SourceLocation | None:
     """Returns the source location of the step that `frame` interprets."""
     tracer, step = locals_of(frame, "tracer", "step")
     origin = tracer.origins.get(step.outputs[0]) if type(step) is Call else None
-    return None if origin is None else origin.place
+    return None if origin is None else origin.location
 
 
 def _forward_call(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
@@ -106,7 +106,7 @@ def _forward_call(frame: FrameType) -> tuple[Any, tuple, tuple] | None:
     return call.primitive, tuple(inputs), tuple(outputs)
 
 
-register_interpreter(InterpreterFrames(interpret.__code__, _place_of_step, _forward_call))
+register_interpreter(InterpreterFrames(interpret.__code__, _location_of_step, _forward_call))
 
 
 def _call_host(host: HostCallback, inputs: tuple, log: CallbackLog) -> Any:

@@ -12,7 +12,7 @@ from retrograde.values import dtypes, nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import tensor_or_variable
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 
 class TraceSummary(NamedTuple):
@@ -25,7 +25,7 @@ class TraceSummary(NamedTuple):
     """
 
     created: float
-    where: Place | None
+    where: SourceLocation | None
     arguments: Mapping[str, str]
     changed: tuple[str, ...]
     seconds: float
@@ -54,7 +54,7 @@ class HistoryEntry:
     """A trace, with the call that was traced."""
 
     def __init__(
-        self, trace: Trace, where: Place | None, arguments: dict[str, str], seconds: float
+        self, trace: Trace, where: SourceLocation | None, arguments: dict[str, str], seconds: float
     ) -> None:
         self.trace = trace
         self.where = where

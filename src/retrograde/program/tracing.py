@@ -29,7 +29,7 @@ from retrograde.values import dtypes
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.source_location import (
     LIBRARIES,
-    Place,
+    SourceLocation,
     caller_location,
     first_output,
     locals_of,
@@ -37,13 +37,13 @@ from retrograde.values.source_location import (
 
 
 class Origin(NamedTuple):
-    """The place of a call in the user's program.
+    """The source location of a call in the user's program.
 
     If the call is part of the gradient of another call, `of` is the number of the first output of
-    the other call, and `place` is its place.
+    the other call, and `location` is its location.
     """
 
-    place: Place | None
+    location: SourceLocation | None
     of: int | None = None
 
 
@@ -293,14 +293,14 @@ class Tracer(Recorder):
 
         Tracing does this for every call, so the loop over the frames calls nothing.
         """
-        place, passes, searches = None, [], True
-        while frame is not None and place is None:
+        location, passes, searches = None, [], True
+        while frame is not None and location is None:
             code = frame.f_code
             library = LIBRARIES[code.co_filename]
             if not library:
-                place = Place(code, frame.f_lasti)
+                location = SourceLocation(code, frame.f_lasti)
             elif library is not True and library.code is code:
-                searches, place = False, library.place(frame)
+                searches, location = False, library.location(frame)
             elif searches and code is backward_pass.__code__:
                 passes.append(frame)
             frame = frame.f_back
@@ -308,9 +308,9 @@ class Tracer(Recorder):
             plan, out = locals_of(backward, "plan", "out")
             of = self._numbers.get(first_output(out))
             before = None if of is None else self.origins.get(of)
-            if before is not None and before.place is not None:
-                return Origin(before.place._replace(rule=plan.name), of)
-        return Origin(place)
+            if before is not None and before.location is not None:
+                return Origin(before.location._replace(rule=plan.name), of)
+        return Origin(location)
 
     def record_custom_gradient(
         self, call: CustomCall, inputs: tuple, leaves: list, outputs: list

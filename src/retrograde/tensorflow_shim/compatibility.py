@@ -27,14 +27,14 @@ class Use(NamedTuple):
 class Finding(NamedTuple):
     """An unsupported name and where it is used. `name` is empty if a file is unreadable."""
 
-    place: str
+    location: str
     name: str
     message: str
 
     def __str__(self) -> str:
         if self.name in self.message:
-            return f"{self.place}: {self.message}"
-        return f"{self.place}: {self.name}: {self.message}"
+            return f"{self.location}: {self.message}"
+        return f"{self.location}: {self.name}: {self.message}"
 
 
 class Result(NamedTuple):
@@ -56,18 +56,18 @@ def check(paths: Iterable[str]) -> Result:
         except (OSError, notebooks.NotANotebook) as error:
             findings.append(Finding(str(path), "", str(error)))
             continue
-        for place, source in sources:
+        for location, source in sources:
             try:
                 uses = collector.collect(ast.parse(source))
             except notebooks.UNREADABLE as error:
                 line = getattr(error, "lineno", 1) or 1
-                findings.append(Finding(place(line), "", _reason(error)))
+                findings.append(Finding(location(line), "", _reason(error)))
                 continue
             for use in uses:
                 names.add(use.paths[0])
                 unsupported = _find_unsupported(use)
                 if unsupported:
-                    findings.append(Finding(place(use.line), *unsupported))
+                    findings.append(Finding(location(use.line), *unsupported))
     return Result(files, names, list(dict.fromkeys(findings)))
 
 

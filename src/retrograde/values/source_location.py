@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A location in a program. The line is computed on demand.
 
     `layer` is the name of the Keras layer that was running, if any. `rule` is the name of the
@@ -43,14 +43,13 @@ class Place(NamedTuple):
         return linecache.getline(self.filename, self.line).strip()
 
     @property
-    def marked(self) -> str:
-        """The expression that was evaluated, if Python knows its columns; else the whole line."""
+    def expression(self) -> str:
+        """The expression that was evaluated, if Python knows its columns; else the entire line."""
         first, last, start, end = self._positions()
         if first != last or start is None or end is None:
             return self.text
-        source_line = linecache.getline(
-            self.filename, first
-        ).encode()  # columns are counted in bytes
+        # Columns are counted in bytes.
+        source_line = linecache.getline(self.filename, first).encode()
         return source_line[start:end].decode() or self.text
 
     def _positions(self) -> tuple:
@@ -83,18 +82,18 @@ def is_user_frame(frame: FrameType) -> bool:
 class InterpreterFrames(NamedTuple):
     """Locates the steps that an interpreter of traces with this `code` runs, from its frame.
 
-    `place` returns the place in the user's program where the step was traced. If the step is part
-    of a gradient, `derived` returns the differentiated call, if available: the primitive, its
-    inputs and its outputs.
+    `location` returns where in the user's program the step was traced. If the step is part of a
+    gradient, `derived` returns the differentiated call, if available: the primitive, its inputs and
+    its outputs.
     """
 
     code: CodeType
-    place: Callable[[FrameType], Place | None]
+    location: Callable[[FrameType], SourceLocation | None]
     derived: Callable[[FrameType], tuple[Any, tuple, tuple] | None]
 
 
 def register_interpreter(interpreter: InterpreterFrames) -> None:
-    """Makes `place_of` use `interpreter`. A file can have one interpreter."""
+    """Makes `location_of` use `interpreter`. A file can have one interpreter."""
     LIBRARIES[interpreter.code.co_filename] = interpreter
 
 
@@ -108,19 +107,19 @@ def interpreter_of(frame: FrameType) -> InterpreterFrames | None:
     )
 
 
-def place_of(frame: FrameType | None) -> Place | None:
-    """Returns the current place of the innermost frame of the user's program, from `frame` on.
+def location_of(frame: FrameType | None) -> SourceLocation | None:
+    """Returns the current location of the innermost frame of the user's program, from `frame` on.
 
-    While a trace is interpreted, it is the place where the step was traced.
+    While a trace is interpreted, it is the location where the step was traced.
     """
     while frame is not None:
         library = LIBRARIES[frame.f_code.co_filename]
         if not library:
-            return _new_tuple(Place, (frame.f_code, frame.f_lasti, None, None))
+            return _new_tuple(SourceLocation, (frame.f_code, frame.f_lasti, None, None))
         if library is not True and library.code is frame.f_code:
-            place = library.place(frame)
-            if place is not None:
-                return place
+            location = library.location(frame)
+            if location is not None:
+                return location
         frame = frame.f_back
     return None
 
@@ -134,9 +133,9 @@ def locals_of(frame: FrameType, *names: str) -> list:
     return values
 
 
-def caller_location() -> Place | None:
-    """Returns the place in the user's program that led to this call."""
-    return place_of(sys._getframe(1))
+def caller_location() -> SourceLocation | None:
+    """Returns the location in the user's program that led to this call."""
+    return location_of(sys._getframe(1))
 
 
 class _Libraries(dict[str, Any]):

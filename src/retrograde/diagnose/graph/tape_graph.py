@@ -14,7 +14,7 @@ from retrograde.diagnose.calls import RecordedCall, calls_of, entries_of
 from retrograde.diagnose.graph import drawing
 from retrograde.diagnose.rendering import format_bytes, format_location, format_spec
 from retrograde.values.arguments import brief
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 _MAX_BOXES = 60  # more boxes are grouped by function
 GROUPINGS = ("call", "line", "function")
@@ -54,7 +54,7 @@ class Box:
 
     kind: str
     rows: list[str]
-    place: Place | None = None
+    location: SourceLocation | None = None
 
 
 @dataclass
@@ -96,7 +96,7 @@ class _Builder:
     def __init__(self, tape: Any, calls: list[RecordedCall], targets: list, sources: list) -> None:
         self._tape = tape
         self._targets = targets
-        self._places = tape._places or {}
+        self._locations = tape._locations or {}
         self._roots = {x._id for x in sources} or tape._roots
         reached = set(self._roots)
         self._calls = []
@@ -140,19 +140,19 @@ class _Builder:
         return graph
 
     def _add_escapes(self, graph: Graph, box_of: dict[int, Hashable]) -> None:
-        """Adds a box for each place where values leave the tape."""
+        """Adds a box for each location where values leave the tape."""
         notes = self._tape._notes
         seen = set()
         for escape in () if notes is None else notes.escapes:
             start = box_of.get(escape.tensor)
-            if start is None or (start, escape.place) in seen:
+            if start is None or (start, escape.location) in seen:
                 continue
-            seen.add((start, escape.place))
+            seen.add((start, escape.location))
             rows = [f"leaves the tape: {escape.how}"]
-            if escape.place is not None:
-                rows = [escape.place.text, format_location(escape.place), *rows]
+            if escape.location is not None:
+                rows = [escape.location.text, format_location(escape.location), *rows]
             end = ("escape", len(seen))
-            graph.boxes[end] = Box("escape", rows, escape.place)
+            graph.boxes[end] = Box("escape", rows, escape.location)
             self._arrow(graph, start, end, escape.tensor)
 
     def _arrow(self, graph: Graph, start: Hashable, end: Hashable, key: int) -> None:
@@ -172,7 +172,7 @@ class _Builder:
         """
         if by is not None:
             return self._consecutive(_KEYS[by])
-        if not self._places:
+        if not self._locations:
             return self._consecutive(_KEYS["call"])
         groups = self._consecutive(_KEYS["line"])
         return groups if len(groups) <= _MAX_BOXES else self._consecutive(_KEYS["function"])
@@ -182,9 +182,9 @@ class _Builder:
         last: Any = None
         line = 0
         for call in self._calls:
-            place = self._places.get(call.outputs[0])
-            key = (key_of(call, place), call.number in self._on_path)
-            now = 0 if place is None or place.layer else place.line
+            location = self._locations.get(call.outputs[0])
+            key = (key_of(call, location), call.number in self._on_path)
+            now = 0 if location is None or location.layer else location.line
             if key != last or now < line:
                 groups[call.number] = current = []
             current.append(call)
@@ -204,13 +204,15 @@ class _Builder:
     # Text
 
     def _box(self, group: list[RecordedCall], variables: list[int]) -> Box:
-        place = self._places.get(group[0].outputs[0])
+        location = self._locations.get(group[0].outputs[0])
         names = [call.name for call in group]
         rows = []
-        if place is not None:
-            same_line = len({str(self._places.get(c.outputs[0])) for c in group}) == 1
-            rows.append(place.layer or (place.text if same_line else f"{place.function}()"))
-            rows.append(format_location(place))
+        if location is not None:
+            same_line = len({str(self._locations.get(c.outputs[0])) for c in group}) == 1
+            rows.append(
+                location.layer or (location.text if same_line else f"{location.function}()")
+            )
+            rows.append(format_location(location))
         rows.append(", ".join(_count_names(names)))
         rows += [f"{self._name(key)}  {' '.join(self._spec_rows(key))}" for key in variables]
         results = self._spec_rows(group[-1].outputs[0])
@@ -218,7 +220,7 @@ class _Builder:
         results += [f"saves {format_bytes(saved)}"] if saved else []
         rows += [" · ".join(results)] if results else []
         kind = "calls" if group[0].number in self._on_path else "unused"
-        return Box(kind, rows, place)
+        return Box(kind, rows, location)
 
     def _name(self, key: int) -> str:
         if key in self._tape._variables:
@@ -231,9 +233,13 @@ class _Builder:
 
 
 _KEYS: dict[str, Callable] = {
-    "call": lambda call, _place: call.number,
-    "line": lambda call, place: call.number if place is None else place.layer or str(place),
-    "function": lambda call, place: call.number if place is None else place.layer or place.code,
+    "call": lambda call, _location: call.number,
+    "line": lambda call, location: (
+        call.number if location is None else location.layer or str(location)
+    ),
+    "function": lambda call, location: (
+        call.number if location is None else location.layer or location.code
+    ),
 }
 
 

@@ -97,7 +97,7 @@ class DisconnectedQuery(Query):
                 causes.STOP_RECORDING,
                 f"`{name}` was computed under `{tape}.stop_recording()`",
                 "move the computation out of that block",
-                pause.place or line,
+                pause.location or line,
                 certain,
             )
         if pause.why == "reset":
@@ -105,7 +105,7 @@ class DisconnectedQuery(Query):
                 causes.RESET,
                 f"`{name}` was computed before `{tape}.reset()`, which clears the tape",
                 "compute it after the reset, or remove the reset",
-                pause.place or line,
+                pause.location or line,
                 certain,
             )
         return Obstacle(
@@ -158,14 +158,14 @@ class DisconnectedQuery(Query):
             if key not in used or other is None or key == variable._id:
                 continue
             same_spec = other._spec.shape == variable._spec.shape and other.dtype is variable.dtype
-            code = "" if moment.place is None else moment.place.text
+            code = "" if moment.location is None else moment.location.text
             if same_spec and _CREATES_VARIABLES.search(code):
                 return Obstacle(
                     causes.RECREATED,
                     f"the block did not use `{source.name}` but another variable of the same "
                     "shape, which this line creates each time it runs",
                     "create the variable once, outside the function, and reuse it",
-                    moment.place,
+                    moment.location,
                 )
         return None
 

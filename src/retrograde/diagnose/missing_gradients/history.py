@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from retrograde.core.apply import PRIMITIVES
 from retrograde.core.custom_gradient import CustomName
 from retrograde.diagnose.tape_notes import Escape, Notes
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 # Costs of edges: the path with the fewest uncertain steps is the cheapest.
 _CALL, _BLOCKED, _ASSIGNMENT, _CONVERSION, _BRANCH = 1e-6, 1.0, 1.0, 1.5, 2.5
@@ -24,7 +24,7 @@ class ObservedCall(NamedTuple):
 
     name: str
     ids: tuple[int, ...]
-    place: Place | None
+    location: SourceLocation | None
     recorded: bool
 
     def passes(self, position: int) -> bool:
@@ -66,12 +66,12 @@ class History:
         self.variables: dict[int, Any] = tape._variables
         self._connected: dict[int, Any] = tape._connected
         self.origins: dict[int, ObservedCall] = {}
-        places = tape._places or {}
+        locations = tape._locations or {}
         for name, ids, outputs in _recorded_calls(tape):
-            place = places.get(outputs[0]) or getattr(name, "place", None)
-            self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, place, True)))
-        for name, ids, outputs, place in self.notes.unrecorded:
-            self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, place, False)))
+            location = locations.get(outputs[0]) or getattr(name, "location", None)
+            self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, location, True)))
+        for name, ids, outputs, location in self.notes.unrecorded:
+            self.origins.update(dict.fromkeys(outputs, ObservedCall(name, ids, location, False)))
         self._assignments = [e for e in self.notes.escapes if e.variable is not None]
         self._conversions = [
             e for e in self.notes.escapes if e.variable is None and e.how not in _DISPLAY_ONLY

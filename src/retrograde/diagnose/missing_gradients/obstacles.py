@@ -19,7 +19,7 @@ from retrograde.diagnose.missing_gradients.history import Edge
 from retrograde.diagnose.missing_gradients.query import Obstacle, Source, watched_tensor
 from retrograde.diagnose.missing_gradients.source_code import Line
 from retrograde.values import dtypes
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 
 class ExplainQuery(DisconnectedQuery):
@@ -120,32 +120,34 @@ class ExplainQuery(DisconnectedQuery):
         first = path[0]
         since = self.history.watched_since(source.tensor._id)
         if first.call is not None and first.passes_gradient and first.end < since:
-            obstacles.append(self._explain_not_watched(source, first.call.place))
+            obstacles.append(self._explain_not_watched(source, first.call.location))
         for edge in path:
             if edge.call is not None and not edge.passes_gradient:
                 cause = causes.of_blocking_call(edge.call, edge.position)
-                obstacles.append(Obstacle(*cause, edge.call.place or self.target_line()))
+                obstacles.append(Obstacle(*cause, edge.call.location or self.target_line()))
             elif edge.escape is not None:
                 is_branch = edge.escape.how == "bool"
                 if is_branch and obstacles and obstacles[-1].cause == causes.NON_DIFFERENTIABLE:
                     obstacles.pop()  # the comparison in an `if`: the branch is the actual cause
-                place = edge.escape.place
-                cause = causes.of_escape(edge.escape, "" if place is None else place.marked)
-                obstacles.append(Obstacle(*cause, place, edge.escape.variable is not None))
+                location = edge.escape.location
+                cause = causes.of_escape(
+                    edge.escape, "" if location is None else location.expression
+                )
+                obstacles.append(Obstacle(*cause, location, edge.escape.variable is not None))
         if first.escape is not None and first.escape.when < since:
             obstacles.append(self._explain_not_watched(source, None))
         return obstacles
 
-    def _explain_not_watched(self, source: Source, place: Place | None) -> Obstacle:
+    def _explain_not_watched(self, source: Source, location: SourceLocation | None) -> Obstacle:
         tensor, name, tape = source.tensor, source.name, self.tape_name
         watched = self.history.notes.watched.get(tensor._id)
-        used_at = place or self.first_use(source) or self.target_line()
+        used_at = location or self.first_use(source) or self.target_line()
         if watched is not None:
             return Obstacle(
                 causes.WATCHED_LATE,
                 f"`{name}` was used before it was watched, and those uses were not recorded",
                 f"call `{tape}.watch({name})` before the first line that uses `{name}`",
-                watched.place,
+                watched.location,
             )
         if not isinstance(tensor, Tensor):
             return self._explain_variable_not_watched(source, used_at)

@@ -10,7 +10,7 @@ from retrograde.diagnose.missing_gradients.history import History
 from retrograde.diagnose.missing_gradients.source_code import Line, Program
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import source_of
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 
 class Obstacle(NamedTuple):
@@ -19,7 +19,7 @@ class Obstacle(NamedTuple):
     cause: str
     message: str
     fix: str
-    line: Place | Line | None
+    line: SourceLocation | Line | None
     certain: bool = True
 
 
@@ -86,8 +86,8 @@ class Query:
         """Returns where the target was computed: from the tape if known, else from the source."""
         for target in self.ids:
             call = self.history.origins.get(target)
-            if call is not None and call.place is not None:
-                return call.place
+            if call is not None and call.location is not None:
+                return call.location
         binding = self.program.last_binding(self.target)
         return self.program.line if binding is None else binding.line
 

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from retrograde.values.holder import Holder
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 
 class Line(NamedTuple):
@@ -31,9 +31,9 @@ class Line(NamedTuple):
         return f"{_short(self.filename)}:{self.line}"
 
     @classmethod
-    def of(cls, place: Place | Line | None) -> Line | None:
-        """Returns the line of a place."""
-        return None if place is None else cls(place.filename, place.line)
+    def of(cls, location: SourceLocation | Line | None) -> Line | None:
+        """Returns the line of a location."""
+        return None if location is None else cls(location.filename, location.line)
 
 
 def _short(filename: str) -> str:

@@ -30,7 +30,7 @@ from retrograde.diagnose.rendering import (
     source_line,
 )
 from retrograde.diagnose.tape_notes import LastGradient
-from retrograde.values.source_location import Place
+from retrograde.values.source_location import SourceLocation
 
 _SHOWN_ELEMENTS = 3
 _SHOWN_STEPS = 8  # half of them from the start of the path, half from its end
@@ -62,8 +62,8 @@ def autopsy(tape: Any) -> Autopsy:
     last_gradient = tape._last_gradient or _without_gradient(tape)
     with np.errstate(all="ignore"):
         origin = Search(last_gradient).run()
-        report = build_report(origin, tape._places or {}, tape._variables)
-    if not report or report.place or report.note:
+        report = build_report(origin, tape._locations or {}, tape._variables)
+    if not report or report.location or report.note:
         return report
     likely = _likely_line(tape, report)
     return replace(report, likely_line=likely, note="" if likely else _NO_LINES)
@@ -117,9 +117,9 @@ class Autopsy(Report):
         direction: "forward" or "backward", the pass that produced the value. "input" if the value
             came from outside the tape, and "unknown" if the tape has freed its origin.
         primitive: The name of the operation that produced the value.
-        place: The source location of the call, if known.
-        likely_line: The line that most likely contains the call, if `place` is unknown and only one
-            line qualifies.
+        location: The source location of the call, if known.
+        likely_line: The line that most likely contains the call, if `location` is unknown and only
+            one line qualifies.
         summary: What happened, in one sentence.
         shape: The shape of the array with the value.
         dtype: The dtype of the array.
@@ -135,7 +135,7 @@ class Autopsy(Report):
 
     direction: str | None = None
     primitive: str | None = None
-    place: Place | None = None
+    location: SourceLocation | None = None
     likely_line: str = ""
     summary: str = ""
     shape: tuple[int, ...] = ()
@@ -157,8 +157,8 @@ class Autopsy(Report):
             head = self.summary or "All available values and gradients of this tape are finite"
             return [("head", f"{head}."), *([("why", self.note)] if self.note else [])]
         lines = [("head", f"{self.summary}.")]
-        if self.place is not None:
-            lines += source_line(self.place)
+        if self.location is not None:
+            lines += source_line(self.location)
         if self.likely_line:
             lines.append(("line", self.likely_line))
         if self.note:
@@ -193,7 +193,7 @@ def _format_element(report: Autopsy, element: Element) -> str:
     return f"{index}{call} = {value}"
 
 
-def build_report(origin: NonfiniteOrigin | None, places: Mapping, variables: Mapping) -> Autopsy:
+def build_report(origin: NonfiniteOrigin | None, locations: Mapping, variables: Mapping) -> Autopsy:
     """Returns the report for the origin of a NaN or Inf."""
     if origin is None:
         return Autopsy()
@@ -205,7 +205,7 @@ def build_report(origin: NonfiniteOrigin | None, places: Mapping, variables: Map
     return Autopsy(
         direction=step.direction,
         primitive=None if call is None else call.name,
-        place=_place(_first_reader(origin) if call is None else call, places),
+        location=_location(_first_reader(origin) if call is None else call, locations),
         summary=_summary(origin, array, variables),
         shape=array.shape,
         dtype=array.dtype.name,
@@ -214,15 +214,15 @@ def build_report(origin: NonfiniteOrigin | None, places: Mapping, variables: Map
         cause=cause.name,
         why=cause.why,
         fix=cause.fix,
-        became_nan=_became_nan(nan, places),
-        note="" if origin.function is None else inside_note(_place(origin.function, places)),
-        path=tuple(_shorten(_steps(origin, places) + _end(origin, variables))),
+        became_nan=_became_nan(nan, locations),
+        note="" if origin.function is None else inside_note(_location(origin.function, locations)),
+        path=tuple(_shorten(_steps(origin, locations) + _end(origin, variables))),
     )
 
 
-def inside_note(place: Place | None) -> str:
-    """Returns a note that the call is inside a `tf.function`, which was called at `place`."""
-    at = "" if place is None else f" called at {format_source_line(place)}"
+def inside_note(location: SourceLocation | None) -> str:
+    """Returns a note that the call is inside a `tf.function`, which was called at `location`."""
+    at = "" if location is None else f" called at {format_source_line(location)}"
     return f"This is inside a tf.function{at}."
 
 
@@ -255,8 +255,8 @@ def _first_reader(origin: NonfiniteOrigin) -> RecordedCall | None:
     return origin.path[0].call if origin.path else None
 
 
-def _place(call: RecordedCall | None, places: Mapping) -> Place | None:
-    return None if call is None else call.place or places.get(call.outputs[0])
+def _location(call: RecordedCall | None, locations: Mapping) -> SourceLocation | None:
+    return None if call is None else call.location or locations.get(call.outputs[0])
 
 
 def _elements(origin: NonfiniteOrigin) -> list[Element]:
@@ -301,7 +301,7 @@ def _cause(
     return causes.backward_cause(name, element, first.value, origin.sums)
 
 
-def _became_nan(nan: Step | None, places: Mapping) -> str:
+def _became_nan(nan: Step | None, locations: Mapping) -> str:
     """Returns where an Inf became NaN."""
     if nan is None:
         return ""
@@ -309,21 +309,23 @@ def _became_nan(nan: Step | None, places: Mapping) -> str:
     reason = causes.NAN_REASONS.get(name)
     if nan.direction == BACKWARD:
         reason, name = None, f"the gradient of {name}"
-    place = _place(nan.call, places)
-    at = "" if place is None else f" at {format_location(place)}"
+    location = _location(nan.call, locations)
+    at = "" if location is None else f" at {format_location(location)}"
     return f"{name}{at} turned it into NaN{': ' + reason if reason else ''}."
 
 
-def _steps(origin: NonfiniteOrigin, places: Mapping) -> list[str]:
+def _steps(origin: NonfiniteOrigin, locations: Mapping) -> list[str]:
     steps: list[str] = []
     for step in origin.path:
-        place = _place(step.call, places)
+        location = _location(step.call, locations)
         name = step.call.name if step.direction == FORWARD else f"gradient of {step.call.name}"
-        at = "" if place is None else f"  {format_location(place)}: {place.marked}"
-        if place is None or place.rule is None:
+        at = "" if location is None else f"  {format_location(location)}: {location.expression}"
+        if location is None or location.rule is None:
             steps.append(f"{name}{at}")
-        elif f"gradient of {place.rule}{at}" not in steps[-1:]:  # it may consist of several calls
-            steps.append(f"gradient of {place.rule}{at}")
+        elif (
+            f"gradient of {location.rule}{at}" not in steps[-1:]
+        ):  # it may consist of several calls
+            steps.append(f"gradient of {location.rule}{at}")
     return steps
 
 

@@ -101,14 +101,14 @@ class Monitor(Recorder):
             origin = NonfiniteOrigin(first, path=[step])
         else:
             origin = NonfiniteOrigin(step, [to_numpy(x) for x in inputs], step.array)
-        place = source_location.place_of(sys._getframe(1))
-        if not nonfinite and place is not None and place.rule is not None:
-            origin = _origin_in_rule(step.array, place) or origin
+        location = source_location.location_of(sys._getframe(1))
+        if not nonfinite and location is not None and location.rule is not None:
+            origin = _origin_in_rule(step.array, location) or origin
         head = (
             f"Detected Infinity or NaN in output {index} of eagerly-executing op "
             f'"{primitive.name}" (# of outputs: {len(outputs)})'
         )
-        self._report(origin, {} if place is None else {out: place}, head)
+        self._report(origin, {} if location is None else {out: location}, head)
 
     def _remember(self, tensors: tuple[Tensor, ...]) -> None:
         for x in tensors:
@@ -122,28 +122,28 @@ class Monitor(Recorder):
         self, entries: list[tuple], cotangents: Cotangents, source_ids: set[int], needed: set | None
     ) -> None:
         """Runs a backward pass and checks each step."""
-        places = getattr(entries, "places", {})
+        locations = getattr(entries, "locations", {})
         for g in cotangents.values():
             if not is_finite(g):
                 head = "Detected Infinity or NaN in output_gradients"
                 self._report(NonfiniteOrigin(Step(INPUT, to_numpy(g))), {}, head)
         before, self._in_backward_pass = self._in_backward_pass, True
-        check_step = functools.partial(self._check_step, places)
+        check_step = functools.partial(self._check_step, locations)
         try:
             step_by_step(entries, cotangents, source_ids, needed, check_step)
         finally:
             self._in_backward_pass = before
 
-    def _check_step(self, places: dict, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
+    def _check_step(self, locations: dict, entry: tuple, gs: tuple, cotangents: Cotangents) -> None:
         if not all(map(is_finite, gs)):
             return
         for position, key in enumerate(entry[1]):
             if not is_finite(cotangents.get(key)):
-                self._report_backward(places, entry, gs, to_numpy(cotangents[key]), position)
+                self._report_backward(locations, entry, gs, to_numpy(cotangents[key]), position)
                 return
 
     def _report_backward(
-        self, places: dict, entry: tuple, gs: tuple, array: np.ndarray, position: int
+        self, locations: dict, entry: tuple, gs: tuple, array: np.ndarray, position: int
     ) -> None:
         calls = calls_of([entry])
         (call,) = calls
@@ -154,17 +154,17 @@ class Monitor(Recorder):
         y, g = (parts[0] if len(parts) == 1 else None for parts in (outputs, gs))
         origin = NonfiniteOrigin(Step(BACKWARD, array, call, position), inputs, y, to_numpy(g))
         head = f'Detected Infinity or NaN in the gradient of eagerly-executing op "{call.name}"'
-        self._report(origin, places, head)
+        self._report(origin, locations, head)
 
     # Reports
 
-    def _report(self, origin: NonfiniteOrigin, places: dict, head: str) -> None:
+    def _report(self, origin: NonfiniteOrigin, locations: dict, head: str) -> None:
         # The path from the origin is not known yet.
-        report = build_report(origin, places, self._variables)
+        report = build_report(origin, locations, self._variables)
         report = replace(report, path=(), note=report.note or _note())
         if self._mode == "raise":
             raise invalid(f"{head}\n{report}")
-        key = (report.direction, report.primitive, report.place)
+        key = (report.direction, report.primitive, report.location)
         if key in self._reported:
             return
         self._reported.add(key)
@@ -185,10 +185,12 @@ def _replay_frame() -> FrameType | None:
 def _note() -> str:
     """Returns a note on where a function was called, if one is being replayed."""
     frame = _replay_frame()
-    return "" if frame is None else inside_note(source_location.place_of(frame.f_back))
+    return "" if frame is None else inside_note(source_location.location_of(frame.f_back))
 
 
-def _origin_in_rule(array: np.ndarray, place: source_location.Place) -> NonfiniteOrigin | None:
+def _origin_in_rule(
+    array: np.ndarray, location: source_location.SourceLocation
+) -> NonfiniteOrigin | None:
     """Returns the origin if a gradient inside a replayed function produced the value."""
     frame = _replay_frame()
     derived = source_location.interpreter_of(frame).derived(frame)
@@ -196,17 +198,17 @@ def _origin_in_rule(array: np.ndarray, place: source_location.Place) -> Nonfinit
         return None
     primitive, inputs, outputs = derived
     ids = (tuple([x._id for x in tensors]) for tensors in (inputs, outputs))
-    call = RecordedCall(0, primitive.name, primitive, *ids, {}, {}, {}, None, place)
+    call = RecordedCall(0, primitive.name, primitive, *ids, {}, {}, {}, None, location)
     y = to_numpy(outputs[0]) if len(outputs) == 1 else None
     return NonfiniteOrigin(Step(BACKWARD, array, call), [to_numpy(x) for x in inputs], y)
 
 
 def _warn(report: Autopsy) -> None:
-    if report.place is None:
+    if report.location is None:
         warnings.warn(str(report), RuntimeWarning, stacklevel=2)
     else:
-        place = report.place
-        warnings.warn_explicit(str(report), RuntimeWarning, place.filename, place.line)
+        location = report.location
+        warnings.warn_explicit(str(report), RuntimeWarning, location.filename, location.line)
 
 
 def active_monitor() -> Monitor | None:

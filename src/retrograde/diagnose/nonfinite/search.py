@@ -244,8 +244,8 @@ def _search_inside(origin: NonfiniteOrigin, gs: tuple) -> NonfiniteOrigin:
         outer_ids = dict(zip(inside.program.arguments, outer.inputs, strict=True))
         inner.step.key = outer_ids.get(inner.step.key, -1)
         return inner
-    place = inside.origins.get(inner.step.call.outputs[0])
-    of = place and place.of
+    trace_origin = inside.origins.get(inner.step.call.outputs[0])
+    of = trace_origin and trace_origin.of
     if of in values.producer:
         derived = values.producer[of]
         inner.step = Step(BACKWARD, inner.step.array, derived)
