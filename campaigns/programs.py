@@ -181,7 +181,7 @@ _SUMS_OF_MANY = {(_sums, "as_product"): _no_product, (inline_kernels, "as_produc
 @contextlib.contextmanager
 def _set(settings: dict[tuple[Any, str], Any]) -> Iterator[None]:
     """Sets attributes of modules during a `with` block."""
-    before = {place: getattr(*place) for place in settings}
+    before = {setting: getattr(*setting) for setting in settings}
     try:
         for (module, name), value in settings.items():
             setattr(module, name, value)

@@ -92,7 +92,7 @@ def mutants_of(file: str, source: str) -> list[Mutant]:
     tree = ast.parse(source)
     return [
         Mutant(file, path, kind, replacement, node.lineno)
-        for path, node in _places(tree, ())
+        for path, node in _paths_and_nodes(tree, ())
         for kind, replacement in _replacements(node, is_condition=path[-1][0] == "test")
     ]
 
@@ -131,7 +131,7 @@ def _follow(node: ast.AST, path: tuple | list) -> ast.AST:
     return node
 
 
-def _places(node: ast.AST, path: tuple) -> Iterator[tuple[tuple, ast.AST]]:
+def _paths_and_nodes(node: ast.AST, path: tuple) -> Iterator[tuple[tuple, ast.AST]]:
     """Yields the nodes below `node` that may change.
 
     Annotations, docstrings, code for type checkers, error messages and lists of public names are
@@ -148,7 +148,7 @@ def _places(node: ast.AST, path: tuple) -> Iterator[tuple[tuple, ast.AST]]:
             if hasattr(child, "lineno"):
                 yield here, child
             if not isinstance(child, (ast.Raise, ast.Assert, ast.JoinedStr)):
-                yield from _places(child, here)
+                yield from _paths_and_nodes(child, here)
 
 
 def _is_unchanged(node: ast.AST) -> bool:

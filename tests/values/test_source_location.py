@@ -18,7 +18,7 @@ def location_of_call(function, *args):
     return tape._locations[first_output(tape._entries[-1][2])]
 
 
-def test_a_place_is_the_line_that_called_a_public_function():
+def test_a_location_is_the_line_that_called_a_public_function():
     location = location_of_call(lambda x: tf.reduce_sum(x))
 
     assert location.filename == __file__
@@ -48,7 +48,7 @@ def test_locations_are_found_through_functools():
     assert location.expression == "total + e"
 
 
-def test_a_place_in_a_program_without_a_file_has_no_text():
+def test_a_location_in_a_program_without_a_file_has_no_text():
     program = "x = tf.Variable(1.0)\nwith tf.GradientTape(lines=True) as tape:\n    y = x * x\n"
     scope = {"tf": tf}
     exec(compile(program, "<somewhere>", "exec"), scope)
@@ -74,7 +74,7 @@ def test_user_files(filename):
     assert not source_location._is_library(filename)
 
 
-def test_places_of_calls_with_several_outputs():
+def test_locations_of_calls_with_several_outputs():
     location = location_of_call(lambda x: tf.unstack(x))
 
     assert location.expression == "tf.unstack(x)"

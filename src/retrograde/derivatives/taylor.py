@@ -115,15 +115,15 @@ class _ForwardPass:
     ) -> list[Series | None]:
         """Maps all coefficients at once, with the transposed rules."""
         rules = dict(plan.rules)
-        places = [i for i, s in enumerate(inputs) if s is not None]
-        if plan.joint is None and all(rules.get(i) is identity_rule for i in places):
-            return [[_sum(column) for column in zip(*(inputs[i] for i in places), strict=True)]]
-        orders = [k for k in range(self._order) if any(inputs[i][k] is not None for i in places)]
+        positions = [i for i, s in enumerate(inputs) if s is not None]
+        if plan.joint is None and all(rules.get(i) is identity_rule for i in positions):
+            return [[_sum(column) for column in zip(*(inputs[i] for i in positions), strict=True)]]
+        orders = [k for k in range(self._order) if any(inputs[i][k] is not None for i in positions)]
         zeros = [Tensor(np.zeros(spec.shape, spec.dtype)) for spec in specs]
         with self._make_tape() as tape:
             tape.watch([g for g in zeros if g._spec.dtype in dtypes.INEXACT])
             g = zeros[0] if len(zeros) == 1 else tuple(zeros)
-            pulled = _pull_back_inputs(plan, places, g, saved, attrs)
+            pulled = _pull_back_inputs(plan, positions, g, saved, attrs)
         targets, seeds = [], []
         with batching(len(orders)) as level:
             for i, x in pulled:

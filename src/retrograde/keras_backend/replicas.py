@@ -80,13 +80,13 @@ def _function_of_replicas(strategy, step, make, fractions, gathers):
     @functools.wraps(step)
     def run(batch):
         before = context.fraction
-        place = context.replica if len(fractions) > 1 else 0
-        context.fraction = fractions[place]
+        index = context.replica if len(fractions) > 1 else 0
+        context.fraction = fractions[index]
         try:
             result = step(batch)
         finally:
             context.fraction = before
-        if gathers and not fractions[place]:
+        if gathers and not fractions[index]:
             return tree.map_structure(lambda x: x[:0], result)
         return result
 
@@ -130,7 +130,7 @@ def _unchanged_state(model, replicas):
     """Restores metrics and other non-trainable variables after a step on a row that does not count.
 
     A replica without rows makes such a step to take part in collectives. `replicas` are their
-    places in this process.
+    indices in this process.
     """
     variables = [*model.metrics_variables, *model.non_trainable_variables]
     float_variables = [

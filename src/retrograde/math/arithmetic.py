@@ -200,7 +200,7 @@ def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def _where_nonzero(x: Any, y: Any, fill: int, op_name: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns `x`, `y` with `fill` in the places where `x` is 0, and the mask `x != 0`."""
+    """Returns `x`, `y` with `fill` where `x` is 0, and the mask `x != 0`."""
     x1, x2 = _inexact_pair(x, y, op_name)
     nonzero = apply(ar.not_equal, (x1, zeros_like(x1)))
     filler = Tensor(x2._spec.dtype.type(fill))

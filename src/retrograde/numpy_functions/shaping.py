@@ -130,8 +130,8 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = inv
             f"{indices._spec.shape}. Expected the same number of axes."
         )
     indices = indices_from(indices, "take_along_axis")
-    places = indexing.wrap_indices(indices, size=x._spec.shape[at])
-    y = take_along_last(axis_to_end(x, at), axis_to_end(places, at))
+    wrapped = indexing.wrap_indices(indices, size=x._spec.shape[at])
+    y = take_along_last(axis_to_end(x, at), axis_to_end(wrapped, at))
     return moveaxis(y, (last,), (at,))
 
 

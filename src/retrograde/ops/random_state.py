@@ -192,7 +192,7 @@ def _next_in_replica(of: tuple[int, int | None]) -> Draw:
 
 
 def shared_state() -> State:
-    """Returns the place of this thread in its stream, which `share_state` gives to another one."""
+    """Returns the position of this thread in its stream, for `share_state` in another thread."""
     return _current()
 
 

@@ -50,8 +50,8 @@ def interpret(
     """Runs `steps` on `values`, and returns all values or the guard that failed.
 
     Writes to variables are returned, not applied, except before a host callback that may read
-    variables. `_location_of_step` and `_forward_call` read local variables of this function by name.
-    `on_host_call` is called with the outputs of each host callback.
+    variables. `_location_of_step` and `_forward_call` read local variables of this function by
+    name. `on_host_call` is called with the outputs of each host callback.
     """
     writes: dict[int, Tensor] = {}
     guards = 0

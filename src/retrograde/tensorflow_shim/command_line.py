@@ -107,7 +107,7 @@ def _add_launch(commands: Any) -> None:
         "listen on the loopback interface only",
     )
     command.add_argument(
-        "--host-rank", type=int, default=0, metavar="I", help="place of this machine in --hosts"
+        "--host-rank", type=int, default=0, metavar="I", help="index of this machine in --hosts"
     )
     command.add_argument(
         "-m",

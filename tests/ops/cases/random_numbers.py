@@ -41,9 +41,12 @@ def _integers(seed, shape, dtype):
 
 def _normal_between(seed, shape, dtype, least):
     """Applies SciPy's quantile function to all bits but the lowest, which is the sign."""
-    bits, places = 8 * dtype.itemsize, {4: 23, 8: 52}[dtype.itemsize]
+    bits, mantissa_bits = 8 * dtype.itemsize, {4: 23, 8: 52}[dtype.itemsize]
     words = _integers(seed, shape, dtype)
-    p = np.asarray((words // (1 << bits - places) + 0.5) / 2**places * (0.5 - least) + least, dtype)
+    p = np.asarray(
+        (words // (1 << bits - mantissa_bits) + 0.5) / 2**mantissa_bits * (0.5 - least) + least,
+        dtype,
+    )
     signs = np.where(words % 2 == 1, 1, -1)
     return signs * scipy.stats.norm.ppf(p.astype(float))
 
