@@ -113,7 +113,7 @@ def goal_table(goals, results):
 
 
 def _goal_row(goal, result):
-    measured = goal.measured(result)
+    measured = goal.measurement(result)
     if measured is None:
         return [goal.workload, str(goal), MISSING, "not measured"]
     verdict = "met" if goal.is_met(measured) else "not met"

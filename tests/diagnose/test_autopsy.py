@@ -85,7 +85,13 @@ BACKWARD_CASES = [
     (causes.INFINITE_DERIVATIVE, lambda x: 1.0 / x, [1.0, 1e-30], "divide", (1,)),
     (causes.INFINITE_DERIVATIVE, lambda x: tf.math.log(x) * 1e10, [1.0, 1e-30], "log", (1,)),
     (causes.NO_DERIVATIVE, lambda x: tf.linalg.qr(tf.linalg.diag(x))[1], [1.0, 0.0], "qr", (0, 0)),
-    (causes.CUSTOM_GRADIENT, square_with_infinite_gradient, [1.0, 1.0], "halved", (0,)),
+    (
+        causes.CUSTOM_GRADIENT,
+        square_with_infinite_gradient,
+        [1.0, 1.0],
+        "square_with_infinite_gradient",
+        (0,),
+    ),
     (
         causes.CUSTOM_GRADIENT_AT_ZERO,
         lambda x: tf.where(x > 0.0, root(x), 0.0),

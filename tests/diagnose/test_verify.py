@@ -141,7 +141,7 @@ def test_gradients_of_variables_that_a_function_reads_are_checked():
 
     assert verify(make(1.0), [1.0, 2.0])
     wrong = verify(make(2.0), [1.0, 2.0])
-    assert (wrong.primitive, wrong.input) == ("scaled", 1)
+    assert (wrong.primitive, wrong.input) == ("scale", 1)
     assert v.dtype is tf.float32
     np.testing.assert_array_equal(v.numpy(), [2.0, 3.0])
 

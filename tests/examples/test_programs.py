@@ -4,7 +4,7 @@ import pytest
 
 from parity.programs import EXAMPLES, compare_results
 
-ANSWERS = EXAMPLES.recorded()
+ANSWERS = EXAMPLES.recorded_results()
 
 
 def test_all_examples_have_recorded_results():

@@ -100,5 +100,5 @@ def test_programs_are_run_compared_and_recorded(tmp_path):
     assert progress == ["test bad", "test good"]
     assert outcomes["good"] == Outcome("1 values", 0.0, [])
     assert outcomes["bad"].wrong == ["fails: ValueError: no good"] * 2
-    assert kind.recorded() == answers
+    assert kind.recorded_results() == answers
     assert json.loads(kind.answers.read_text())["good"] == {"a": [0.1]}

@@ -17,7 +17,7 @@ from parity.programs import GUIDES, compare_results, results_of
 from retrograde.tensorflow_shim import compatibility
 from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
-ANSWERS = GUIDES.recorded()
+ANSWERS = GUIDES.recorded_results()
 SOURCE = {"PYTHONPATH": str(ROOT / "src")}
 
 

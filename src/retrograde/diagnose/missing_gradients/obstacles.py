@@ -53,7 +53,7 @@ class ExplainQuery(DisconnectedQuery):
         path = self.history.path(tensor._id, self.ids)
         if path is None:
             inexact = any(t._spec.dtype in dtypes.INEXACT for t in self.targets)
-            return [self.why_disconnected(source) if inexact else self._integer_target()]
+            return [self.find_obstacle(source) if inexact else self._integer_target()]
         return path and (self._along(path, source) or self._explain_none_returned(path, source))
 
     # The source and the target
