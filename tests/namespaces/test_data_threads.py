@@ -39,7 +39,7 @@ def test_errors_in_threads_are_raised_in_order_with_traceback(name):
             elements.append(int(x))
     assert elements == [0, 1, 2][: len(elements)]
     assert name == "interleave" or elements == [0, 1, 2]
-    assert "failing" in [frame.name for frame in traceback.extract_tb(caught.tb)]
+    assert "raise_at_three" in [frame.name for frame in traceback.extract_tb(caught.tb)]
     del caught
     gc.collect()
     assert data_threads() == []
