@@ -104,6 +104,15 @@ def changes(tensor: Any) -> bool:
     return tracer is not None and tracer.changes(tensor)
 
 
+def symbolic_name(tensor: Any) -> str | None:
+    """Returns the name of `tensor` in the function that is being traced.
+
+    Returns `None` outside of functions, and for tensors that are the same in all calls.
+    """
+    tracer = thread.recorders.tracer
+    return None if tracer is None else tracer.name_of(tensor)
+
+
 def notify(
     recorders: Iterable[Recorder], primitive: Any, inputs: tuple, attrs: dict, y: Any
 ) -> None:

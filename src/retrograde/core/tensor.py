@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.recorders import escape, next_id
+from retrograde.core.recorders import escape, next_id, symbolic_name
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.dtypes import DType
@@ -196,17 +196,28 @@ class Tensor(_TensorBase):
             )
         return self._array.item()
 
+    # In a function that is being traced, the text of a tensor has its name, as in TensorFlow: it is
+    # printed once, and the value differs in each call.
+
     def __format__(self, spec: str) -> str:
+        if not spec and symbolic_name(self) is not None:
+            return str(self)
         escape(self, "format")
         return format(self._array if self._spec.ndim else self._array.item(), spec)
 
     def __repr__(self) -> str:
+        name = symbolic_name(self)
+        if name is not None:
+            return f"<tf.Tensor {name!r} shape={self._spec.shape} dtype={self.dtype.name}>"
         return (
             f"<tf.Tensor: shape={self._spec.shape}, dtype={self.dtype.name}, "
             f"numpy={representation(self._array)}>"
         )
 
     def __str__(self) -> str:
+        name = symbolic_name(self)
+        if name is not None:
+            return f'Tensor("{name}", shape={self._spec.shape}, dtype={self.dtype.name})'
         values = _printed(self._array, lambda array: str(array[()]))
         start = "\n" if "\n" in values else ""
         return f"tf.Tensor({start}{values}, shape={self._spec.shape}, dtype={self.dtype.name})"

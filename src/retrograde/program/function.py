@@ -22,6 +22,7 @@ from retrograde.program.concrete_function import ConcreteFunction, specs_in, wit
 from retrograde.program.interpreter import Divergence
 from retrograde.program.signature import (
     Parameters,
+    argument_names,
     convert_arguments,
     describe,
     reaches,
@@ -261,6 +262,7 @@ class Function:
         traced_kwargs = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
         with self._lock:
             tracer = Tracer(handles, log, variables)
+            tracer.argument_names = lambda: argument_names(self._parameters.signature, args, kwargs)
             try:
                 with isolate(tracer):
                     returned = self.python_function(*traced_args, **traced_kwargs)

@@ -114,6 +114,24 @@ def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
     return value
 
 
+def argument_names(signature: inspect.Signature, args: tuple, kwargs: dict) -> list[str]:
+    """Returns a name for each tensor in the arguments, as TensorFlow prints them."""
+    parameters = signature.parameters.values()
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    extra = [f"{rest}_{i}" for i in range(len(args) - len(positional))]
+    named = [*zip([*positional, *extra], args, strict=False)]
+    named += [(name, kwargs[name]) for name in sorted(kwargs)]
+    names: list[str] = []
+    for name, value in named:
+        tensors: list[Tensor] = []
+        describe(value, tensors, [])
+        names += [f"{name}_{i}" if i else name for i in range(len(tensors))]
+    return names
+
+
 _MOST_SEARCHED = 5000
 _TOO_MANY = object()
 

@@ -160,6 +160,9 @@ class Tracer(Recorder):
         self._draws: dict[Any, Tensor] = {}
         self._inputs = {id(x._array) for x in inputs}
         self.rules: dict[tuple, Any] = {}  # traced gradient functions, by outputs
+        self.argument_names: Callable[[], list[str]] = lambda: [
+            f"args_{i}" for i in range(self.count)
+        ]
         self.begin(inputs)
 
     def begin(self, inputs: list[Tensor]) -> int:
@@ -266,6 +269,25 @@ class Tracer(Recorder):
     def changes(self, x: Tensor) -> bool:
         """Returns whether the value of `x` may differ in another call."""
         return type(x._array) is Batched or self._changing[self.number(x)]
+
+    def name_of(self, x: Tensor) -> str | None:
+        """Returns the name of `x` in printed text, or `None` if it is the same in all calls."""
+        versions = self._versions.get(x._id)
+        if versions is None:
+            number = self._numbers.get(x._id)
+        else:
+            number = next((n for tensor, n in versions if tensor is x), None)
+        if number is None or not self._changing[number]:
+            return None
+        if number < self.count:
+            return f"{self.argument_names()[number]}:0"
+        outputs = [step for step in self.steps if type(step) is Call]
+        calls = [call for call in outputs if call.outputs[0] <= number]
+        if not calls or number not in calls[-1].outputs:
+            return f"value_{number}:0"  # a variable, or the result of a custom gradient
+        name, index = calls[-1].primitive.name, calls[-1].outputs.index(number)
+        before = sum(call.primitive.name == name for call in calls) - 1
+        return f"{name}_{before}:{index}" if before else f"{name}:{index}"
 
     def _add_output(self, y: Tensor, changing: bool) -> int:
         number = self._numbers[y._id] = self._new(y._array, changing)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
+from retrograde.core.recorders import symbolic_name
 from retrograde.core.tensor import Tensor
 from retrograde.ops import indexing
 from retrograde.ops.arguments import integer, integer_array
@@ -481,6 +482,8 @@ class RaggedTensor(CompositeTensor):
         )
 
     def __repr__(self) -> str:
+        if any(symbolic_name(part) is not None for part in self._components()):
+            return f"tf.RaggedTensor(values={self.values}, row_splits={self.row_splits})"
         return f"<tf.RaggedTensor {_format(self)}>"
 
     # The interface of CompositeTensor
