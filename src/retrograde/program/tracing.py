@@ -6,7 +6,7 @@ import copy
 import itertools
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
