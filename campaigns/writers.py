@@ -366,7 +366,7 @@ def read_summary(path: str, _size: int) -> int:
 
 
 def _masked_crc(data: bytes) -> int:
-    from retrograde.summary._crc import masked_crc
+    from retrograde.files.crc32c import masked_crc
 
     return masked_crc(data)
 

@@ -13,6 +13,7 @@ from retrograde import image as image
 from retrograde import io as io
 from retrograde import keras as keras
 from retrograde import linalg as linalg
+from retrograde import lookup as lookup
 from retrograde import math as math
 from retrograde import nest as nest
 from retrograde import nn as nn

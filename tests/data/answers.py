@@ -11,10 +11,13 @@ The results in `numpy_behavior_answers.json` are recorded after
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import pathlib
+import struct
 import sys
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -34,6 +37,47 @@ def answer(expression: str, tf: Any) -> Any:
         """Returns small integers in irregular order, as float32."""
         return (np.arange(math.prod(shape)) * 5 % 7 - 3.0).reshape(shape).astype(np.float32)
 
+    def feature(values):
+        """Returns a feature of integers, floats or bytes, or an empty feature."""
+        names = {int: "int64_list", float: "float_list", bytes: "bytes_list"}
+        message = tf.train.Feature()
+        if values:
+            getattr(message, names[type(values[0])]).value.extend(values)
+        return message
+
+    def text_file(text):
+        """Writes a text file and returns its path."""
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        path = pathlib.Path(tempfile.gettempdir()) / f"answer-{digest[:16]}.txt"
+        path.write_bytes(text.encode())
+        return str(path)
+
+    def wav(samples):
+        """Returns 16-bit samples in [-1, 1] as a WAV file."""
+        data = np.round(np.array(samples) * 32767).astype("<i2")
+        channels = data.shape[1]
+        parts = (16, 1, channels, 8000, 16000 * channels, 2 * channels, 16)
+        header = b"fmt " + struct.pack("<IHHIIHH", *parts)
+        chunks = b"WAVE" + header + b"data" + struct.pack("<I", data.nbytes) + data.tobytes()
+        return b"RIFF" + struct.pack("<I", len(chunks)) + chunks
+
+    def example(**features):
+        """Returns a serialized `Example`."""
+        message = tf.train.Example(features=tf.train.Features())
+        for name, values in features.items():
+            message.features.feature[name].CopyFrom(feature(values))
+        return message.SerializeToString()
+
+    def sequence_example(context, **lists):
+        """Returns a serialized `SequenceExample`."""
+        message = tf.train.SequenceExample()
+        for name, values in context.items():
+            message.context.feature[name].CopyFrom(feature(values))
+        for name, steps in lists.items():
+            features = message.feature_lists.feature_list[name].feature
+            features.extend([feature(values) for values in steps])
+        return message.SerializeToString()
+
     try:
         known = {
             "tf": tf,
@@ -41,6 +85,10 @@ def answer(expression: str, tf: Any) -> Any:
             "np": np,
             "grad": grad,
             "integers": integers,
+            "text_file": text_file,
+            "wav": wav,
+            "example": example,
+            "sequence_example": sequence_example,
         }
         return _plain(eval(expression, known), tf)
     except Exception as error:

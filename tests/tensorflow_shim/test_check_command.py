@@ -17,7 +17,7 @@ import numpy as np
 raise RuntimeError("never run")
 
 def lookup(keys):
-    table = tf.lookup.StaticHashTable(keys, -1)
+    table = tf.queue.FIFOQueue(keys, -1)
     return tf.math.log(tf.log(table))
 
 tf.data.Dataset.from_nothing()
@@ -29,8 +29,8 @@ FINDINGS = [
     "2: tensorflow_hub requires TensorFlow itself. Keras has pretrained models in "
     "keras.applications and keras_hub.",
     "3: tf.python is private to TensorFlow. Use the public name of the object.",
-    "9: tf.lookup is in TensorFlow but not supported by retrograde. Look values up in a Python "
-    "dict before they become tensors.",
+    "9: tf.queue is in TensorFlow but not supported by retrograde. Use Python's queue module or "
+    "tf.data.",
     "10: tf.log is part of TensorFlow 1. Use tf.math.log.",
     "12: tf.data.Dataset.from_nothing is not in retrograde.",
     "14: tf.quantization is in TensorFlow but not yet supported by retrograde.",

@@ -110,9 +110,9 @@ def test_import_error_messages(name, message):
     [
         (
             retrograde,
-            "lookup",
-            "module 'retrograde' has no attribute 'lookup'. tf.lookup is in TensorFlow but not "
-            "supported by retrograde. Look values up in a Python dict before they become tensors.",
+            "queue",
+            "module 'retrograde' has no attribute 'queue'. tf.queue is in TensorFlow but not "
+            "supported by retrograde. Use Python's queue module or tf.data.",
         ),
         (
             retrograde,

@@ -9,7 +9,6 @@ import functools
 import pathlib
 
 _NO_GRAPHS = "Operations run eagerly; there are no graphs."
-_NO_RECORDS = "TFRecord files are not supported."
 _ONE_DEVICE = "A program runs on one machine and one device."
 _NO_PARAMETER_SERVERS = (
     "Every worker has a copy of each variable, and all workers train in step. Use "
@@ -31,7 +30,6 @@ REASONS = {
     "tf.compat.v1": "It is the graph and session API of TensorFlow 1. Port the program to "
     "TensorFlow 2: replace logging by tf.get_logger() and set_random_seed by tf.random.set_seed, "
     "and remove sessions and their configuration.",
-    "tf.data.TFRecordDataset": _NO_RECORDS,
     "tf.data.experimental.service": _ONE_DEVICE,
     "tf.debugging.experimental": "Use tf.print, tf.debugging and Python's debugger.",
     "tf.distribute.DistributedIterator": _ONE_DEVICE,
@@ -54,16 +52,11 @@ REASONS = {
     "tf.feature_column": "Use Keras's preprocessing layers.",
     "tf.graph_util": _NO_GRAPHS,
     "tf.import_graph_def": _NO_GRAPHS,
-    "tf.io.TFRecordOptions": _NO_RECORDS,
-    "tf.io.TFRecordWriter": _NO_RECORDS,
-    "tf.io.parse_example": _NO_RECORDS,
-    "tf.io.parse_single_example": _NO_RECORDS,
     "tf.io.write_graph": _NO_GRAPHS,
     "tf.linalg.LinearOperator": "Use the matrix itself, with tf.linalg.matmul and tf.linalg.solve.",
     "tf.lite": _RUNTIME,
     "tf.load_library": _NO_LIBRARIES,
     "tf.load_op_library": _NO_LIBRARIES,
-    "tf.lookup": "Look values up in a Python dict before they become tensors.",
     "tf.make_ndarray": _NO_PROTOCOL,
     "tf.make_tensor_proto": _NO_PROTOCOL,
     "tf.mlir": _RUNTIME,
@@ -78,8 +71,6 @@ REASONS = {
     "tf.test.create_local_cluster": _ONE_DEVICE,
     "tf.tpu": _RUNTIME,
     "tf.train.Coordinator": "Use Python's threading module.",
-    "tf.train.Example": _NO_RECORDS,
-    "tf.train.SequenceExample": _NO_RECORDS,
     "tf.types.experimental.distributed": _ONE_DEVICE,
     "tf.xla": "Use tf.function(jit_compile=True).",
 }

@@ -10,3 +10,4 @@ from retrograde.data.options import Options as Options
 from retrograde.data.options import ThreadingOptions as ThreadingOptions
 from retrograde.data.readers import FixedLengthRecordDataset as FixedLengthRecordDataset
 from retrograde.data.readers import TextLineDataset as TextLineDataset
+from retrograde.data.readers import TFRecordDataset as TFRecordDataset

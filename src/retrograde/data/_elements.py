@@ -25,6 +25,7 @@ from retrograde.sparse.shaping import (
     slice as slice_sparse,
 )
 from retrograde.sparse.tensor import SparseTensor, SparseTensorSpec
+from retrograde.strings.dummy import DummyString
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
@@ -240,7 +241,9 @@ def _sample_values(shape: Sequence[int], spec: Any, sample_index: int) -> Tensor
     """Returns zeros for sample 0, and a mix of zeros and ones for sample 1."""
     dtype = spec.dtype.numpy_dtype
     if dtype.kind == "O":
-        return Tensor(np.full(shape, str(sample_index).encode(), object))
+        strings = np.empty(shape, object)
+        strings.fill(DummyString(str(sample_index).encode()))  # np.full would convert it to bytes
+        return Tensor(strings)
     positions = np.arange(math.prod(shape)).reshape(shape)
     return Tensor(np.asarray((positions % 3 != 1) * sample_index).astype(dtype))
 

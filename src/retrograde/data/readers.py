@@ -1,4 +1,4 @@
-"""Datasets of lines or fixed-length records in files."""
+"""Datasets of lines or records in files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from retrograde.io._compressed import WINDOWS, DecompressedFile
 from retrograde.io.files import to_tensorflow_error
 from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
+from retrograde.records.files import read_records
 from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import NotFoundError, invalid
@@ -70,6 +71,33 @@ class FixedLengthRecordDataset(Dataset):
             path, compression_type, size, header, footer
         )
         super().__init__(_read_files(filenames, read, num_parallel_reads, "FixedLengthRecord"))
+
+
+class TFRecordDataset(Dataset):
+    """The records of TFRecord files, as strings.
+
+    `TextLineDataset` describes the arguments. A damaged record raises `tf.errors.DataLossError`.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     with tf.io.TFRecordWriter(file.name, "GZIP") as writer:
+    ...         writer.write(b"hello")
+    ...     list(tf.data.TFRecordDataset(file.name, "GZIP").as_numpy_iterator())
+    [b'hello']
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: str | None = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        def read(path: str) -> Iterator[bytes]:
+            return read_records(_open_file(path, compression_type), path)
+
+        super().__init__(_read_files(filenames, read, num_parallel_reads, "TFRecord"))
 
 
 def _read_files(

@@ -20,3 +20,16 @@ from retrograde.io.files import match_filenames_once as match_filenames_once
 from retrograde.io.files import matching_files as matching_files
 from retrograde.io.files import read_file as read_file
 from retrograde.io.files import write_file as write_file
+from retrograde.records.features import FixedLenFeature as FixedLenFeature
+from retrograde.records.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from retrograde.records.features import RaggedFeature as RaggedFeature
+from retrograde.records.features import SparseFeature as SparseFeature
+from retrograde.records.features import VarLenFeature as VarLenFeature
+from retrograde.records.parsing import parse_example as parse_example
+from retrograde.records.parsing import parse_single_example as parse_single_example
+from retrograde.records.sequence_parsing import parse_sequence_example as parse_sequence_example
+from retrograde.records.sequence_parsing import (
+    parse_single_sequence_example as parse_single_sequence_example,
+)
+from retrograde.records.writer import TFRecordOptions as TFRecordOptions
+from retrograde.records.writer import TFRecordWriter as TFRecordWriter

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from retrograde.files.atomic import full_disk_as_resource_exhausted
+from retrograde.files.crc32c import masked_crc
 from retrograde.io.files import tensorflow_errors
-from retrograde.summary._crc import masked_crc
 from retrograde.values import dtypes
 from retrograde.values.locks import fork_safe_lock
 

@@ -1,4 +1,13 @@
 from retrograde.distribute.cluster_spec import ClusterSpec as ClusterSpec
+from retrograde.records.examples import BytesList as BytesList
+from retrograde.records.examples import Example as Example
+from retrograde.records.examples import Feature as Feature
+from retrograde.records.examples import FeatureList as FeatureList
+from retrograde.records.examples import FeatureLists as FeatureLists
+from retrograde.records.examples import Features as Features
+from retrograde.records.examples import FloatList as FloatList
+from retrograde.records.examples import Int64List as Int64List
+from retrograde.records.examples import SequenceExample as SequenceExample
 from retrograde.train import experimental as experimental
 from retrograde.train._state import checkpoints_iterator as checkpoints_iterator
 from retrograde.train._state import get_checkpoint_state as get_checkpoint_state

@@ -1,0 +1,5 @@
+"""tf.lookup: tables that map keys to values."""
+
+from retrograde._api.lazy import from_stub
+
+__getattr__, __dir__ = from_stub(__name__)

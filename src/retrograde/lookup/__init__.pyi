@@ -1,0 +1,6 @@
+from retrograde.lookup import experimental as experimental
+from retrograde.lookup.initializers import KeyValueTensorInitializer as KeyValueTensorInitializer
+from retrograde.lookup.initializers import TextFileIndex as TextFileIndex
+from retrograde.lookup.initializers import TextFileInitializer as TextFileInitializer
+from retrograde.lookup.static import StaticHashTable as StaticHashTable
+from retrograde.lookup.static import StaticVocabularyTable as StaticVocabularyTable

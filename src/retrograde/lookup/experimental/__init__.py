@@ -1,0 +1,5 @@
+"""tf.lookup.experimental: tables that can be changed."""
+
+from retrograde._api.lazy import from_stub
+
+__getattr__, __dir__ = from_stub(__name__)

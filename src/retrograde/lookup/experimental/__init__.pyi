@@ -1,0 +1,2 @@
+from retrograde.lookup.mutable import DenseHashTable as DenseHashTable
+from retrograde.lookup.mutable import MutableHashTable as MutableHashTable

@@ -1,0 +1,220 @@
+"""The values of repeated fields and of maps in messages."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence
+from typing import Any
+
+import numpy as np
+
+from retrograde.protobuf.scalars import Scalar
+
+
+class _Container:
+    """A base class that sets the message of a container when the container first changes."""
+
+    __slots__ = ("_owner",)
+    __hash__ = None
+
+    _items: Any
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner  # the message, if it is not set in its parent yet
+
+    def _touch(self) -> None:
+        if self._owner is not None:
+            self._owner._touch()
+            self._owner = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def clear(self) -> None:
+        """Removes all items."""
+        self._touch()
+        self._items.clear()
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+class _Repeated(_Container, MutableSequence):
+    """A list that checks its items."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner)
+        self._items: list = []
+
+    def _check(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._items[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._touch()
+        is_slice = isinstance(index, slice)
+        self._items[index] = [*map(self._check, value)] if is_slice else self._check(value)
+
+    def __delitem__(self, index: Any) -> None:
+        self._touch()
+        del self._items[index]
+
+    def insert(self, index: int, value: Any) -> None:
+        """Inserts an item."""
+        self._touch()
+        self._items.insert(index, self._check(value))
+
+    def extend(self, values: Iterable) -> None:
+        """Appends all items of an iterable."""
+        try:
+            items = iter(values)
+        except TypeError:
+            raise TypeError("must assign iterable") from None
+        checked = [self._check(item) for item in items]
+        if checked:
+            self._touch()
+            self._items.extend(checked)
+
+    def MergeFrom(self, other: Iterable) -> None:
+        """Appends all items of another container."""
+        self.extend(other)
+
+    def sort(self, *, key: Callable | None = None, reverse: bool = False) -> None:
+        """Sorts the items."""
+        self._touch()
+        self._items.sort(key=key, reverse=reverse)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _Repeated):
+            return self._items == other._items
+        return self._items == other
+
+
+class RepeatedScalars(_Repeated):
+    """The numbers or strings of a repeated field."""
+
+    __slots__ = ("_scalar", "_what")
+
+    def __init__(self, scalar: Scalar, what: str, owner: Any) -> None:
+        super().__init__(owner)
+        self._scalar, self._what = scalar, what
+
+    def _check(self, value: Any) -> Any:
+        return self._scalar.check(value, self._what)
+
+    def extend(self, values: Iterable) -> None:
+        """Appends all items of an iterable."""
+        dtype = self._scalar.dtype
+        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == dtype:
+            if values.size:
+                self._touch()
+                self._items.extend(values.tolist())
+        else:
+            super().extend(values)
+
+    def _merge_items(self, other: RepeatedScalars) -> None:
+        self._items.extend(other._items)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self._items, self._scalar.dtype if dtype is None else dtype)
+
+    def __deepcopy__(self, memo: Any) -> list:
+        return list(self._items)
+
+
+class RepeatedMessages(_Repeated):
+    """The messages of a repeated field."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: type, owner: Any) -> None:
+        super().__init__(owner)
+        self._kind = kind
+
+    def _check(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self._kind(**value)
+        message = self._kind()
+        message.CopyFrom(value)
+        return message
+
+    def add(self, **values: Any) -> Any:
+        """Appends a new message and returns it."""
+        self._touch()
+        self._items.append(self._kind(**values))
+        return self._items[-1]
+
+    def _merge_items(self, other: RepeatedMessages) -> None:
+        self._items.extend(map(copy.deepcopy, other._items))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("Messages cannot be assigned. Use CopyFrom.")
+
+
+class MessageMap(_Container, MutableMapping):
+    """A map from strings to messages. Reading a missing key adds a message."""
+
+    __slots__ = ("_items", "_kind")
+
+    def __init__(self, kind: type, owner: Any) -> None:
+        super().__init__(owner)
+        self._items: dict[str, Any] = {}
+        self._kind = kind
+
+    def __getitem__(self, key: str) -> Any:
+        key = _checked_key(key)
+        if key not in self._items:
+            self._touch()
+            self._items[key] = self._kind()
+        return self._items[key]
+
+    def get_or_create(self, key: str) -> Any:
+        """Returns the message of a key, which is added if it is missing."""
+        return self[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Returns the message of a key, or `default`."""
+        return self._items.get(_checked_key(key), default)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise ValueError("Message objects may not be assigned")
+
+    def __delitem__(self, key: str) -> None:
+        if _checked_key(key) not in self._items:
+            raise KeyError("Key not present in map")
+        self._touch()
+        del self._items[key]
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Removes a key and returns its message."""
+        self._touch()
+        return self._items.pop(_checked_key(key), *default)
+
+    def __contains__(self, key: object) -> bool:
+        return _checked_key(key) in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return self._items == (other._items if isinstance(other, MessageMap) else other)
+
+    def MergeFrom(self, other: MessageMap) -> None:
+        """Copies all messages of another map."""
+        self._touch()
+        self._merge_items(other)
+
+    def _merge_items(self, other: MessageMap) -> None:
+        self._items.update((key, copy.deepcopy(item)) for key, item in list(other._items.items()))
+
+
+def _checked_key(key: Any) -> str:
+    if isinstance(key, bytes):
+        return key.decode()
+    if not isinstance(key, str):
+        raise TypeError(f"The keys of a map are strings. Received: {key!r}.")
+    return key

@@ -1,0 +1,1 @@
+"""TFRecord files, `tf.train.Example` and its relatives, and the parsing of features."""
