@@ -61,7 +61,7 @@ format: $(VENV)/.dev  ## fix code style and formatting
 
 docs: $(VENV)/.dev  ## run the examples in the documentation and build it into site/
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' src/retrograde docs README.md
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 dist: $(VENV)/.dev  ## build sdist and wheel of the last commit, and try them in new environments
 	$(BIN)/python tools/try_dist.py

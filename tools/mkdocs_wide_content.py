@@ -1,14 +1,30 @@
-"""Adapts wide content to narrow screens: tables scroll, and images link to their full size."""
+"""Adapts content to all screens: headings of tables wrap, images link to their full size.
 
+Drawings in `figures/` become part of the page, so that their colors follow the color scheme.
+"""
+
+import pathlib
 import re
 
+DOCS = pathlib.Path(__file__).parents[1] / "docs"
 HEADING = re.compile(r"<th\b.*?</th>", re.DOTALL)
 IMAGE = re.compile(r'<img [^>]*src="([^"]+)"[^>]*>')
+CARD = re.compile(r'(<a class="gallery-card".*?</a>)', re.DOTALL)
+DRAWING = re.compile(r'<p><img alt="([^"]*)" src="(?:\.\./)*(figures/\w+\.svg)"[^>]*></p>')
 
 
 def on_page_content(html, **_):
     """Rewrites the HTML of a page. mkdocs calls this function."""
     html = HEADING.sub(lambda heading: heading[0].replace("_", "_<wbr>"), html)
-    html = html.replace("<table>", '<div class="table-responsive"><table>')
-    html = html.replace("</table>", "</table></div>")
-    return IMAGE.sub(r'<a href="\1">\g<0></a>', html)
+    html = DRAWING.sub(inline, html)
+    parts = CARD.split(html)  # cards are links already
+    parts[::2] = [IMAGE.sub(r'<a href="\1">\g<0></a>', part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def inline(match):
+    """Returns a drawing as inline SVG."""
+    alt, path = match.groups()
+    svg = (DOCS / path).read_text(encoding="utf-8").strip()
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{alt}" ', 1)
+    return f'<figure class="drawing">{svg}</figure>'

@@ -1,5 +1,6 @@
-"""Runs the program at the top of the README and of the home page."""
+"""Runs the program with a missing gradient in the README and on the home page."""
 
+import itertools
 import pathlib
 import re
 
@@ -16,10 +17,17 @@ def blocks(page):
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
+def explained_program(page):
+    """Returns the first program that is followed by its output, and the output."""
+    for (language, code), (kind, output) in itertools.pairwise(blocks(page)):
+        if (language, kind) == ("python", "text"):
+            return code, output
+    raise AssertionError(f"{page.name} has no program with its output")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_first_program_prints_the_output_below_it(page, tmp_path, monkeypatch, capsys):
-    (language, code), (kind, output) = blocks(page)[:2]
-    assert (language, kind) == ("python", "text")
+def test_the_program_prints_the_output_below_it(page, tmp_path, monkeypatch, capsys):
+    code, output = explained_program(page)
     monkeypatch.chdir(tmp_path)
     pathlib.Path("your_script.py").write_text(code)
 
@@ -27,8 +35,15 @@ def test_the_first_program_prints_the_output_below_it(page, tmp_path, monkeypatc
     assert capsys.readouterr().out == output
 
 
-def test_both_pages_begin_with_the_same_blocks():
-    readme, home = (blocks(page)[:4] for page in PAGES)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_shows_how_to_install_and_to_run_a_script(page):
+    commands = [text for language, text in blocks(page) if not language]
+
+    assert "pip install '.[keras,xla]'\n" in commands
+    assert "retrograde run your_script.py\n" in commands
+
+
+def test_both_pages_explain_the_same_program():
+    readme, home = map(explained_program, PAGES)
 
     assert readme == home
-    assert readme[3] == ("", "pip install '.[keras,xla]'\n")
