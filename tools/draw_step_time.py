@@ -4,6 +4,7 @@ The kernels of a step are timed alone by `tape.profile`. The rest of the step is
 arguments, recording, and updating variables.
 """
 
+import itertools
 import pathlib
 import time
 
@@ -28,7 +29,7 @@ INK = "var(--figure-ink, #22333b)"
 def measure(widths, batch, repeats):
     """Returns the seconds of the parts of a training step."""
     rng = np.random.default_rng(1)
-    shapes = list(zip(widths, widths[1:], strict=False))
+    shapes = list(itertools.pairwise(widths))
     weights = [tf.Variable(rng.normal(size=s).astype("float32") * 0.1) for s in shapes]
     biases = [tf.Variable(tf.zeros([n])) for n in widths[1:]]
     x = tf.constant(rng.normal(size=(batch, widths[0])).astype("float32"))
@@ -70,7 +71,8 @@ def draw(results):
         for part, color in zip(parts, COLORS, strict=True):
             width = 760 * part / total
             body.append(
-                f'<rect x="{left:.1f}" y="{top + 10}" width="{width:.1f}" height="26" fill="{color}"/>'
+                f'<rect x="{left:.1f}" y="{top + 10}" width="{width:.1f}" height="26" '
+                f'fill="{color}"/>'
             )
             if width > 40:
                 body.append(
@@ -88,7 +90,9 @@ def draw(results):
         ".step_time .share { fill: #fff; font-size: 12px; }"
     )
     lines = "\n  ".join([f"<style>{style}</style>", *body])
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="step_time" viewBox="0 0 800 {height}">'
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="step_time" viewBox="0 0 800 {height}">'
+    )
     return f"{opening}\n  {lines}\n</svg>\n"
 
 

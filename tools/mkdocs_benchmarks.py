@@ -1,7 +1,7 @@
 """Draws bar charts from the tables of docs/benchmarks.md, which `benchmarks/run.py` writes.
 
-`<!-- benchmarks: small_mlp import -->` stands for a chart of the ratios to retrograde in eager mode,
-and `<!-- compiled benchmarks: rnn_step -->` for a chart of compiled functions.
+`<!-- benchmarks: small_mlp -->` stands for a chart of the ratios to retrograde in eager mode, and
+`<!-- compiled benchmarks: rnn_step -->` for a chart of compiled functions.
 """
 
 import math
@@ -91,7 +91,9 @@ def draw(groups, labels, reference):
             y += 14
         y += 12
     axis = f'<line x1="{x(1):.1f}" x2="{x(1):.1f}" y1="24" y2="{y}" class="axis"/>'
-    caption = f'<text x="{x(1):.1f}" y="16" text-anchor="middle" class="small">1 = {reference}</text>'
+    caption = (
+        f'<text x="{x(1):.1f}" y="16" text-anchor="middle" class="small">1 = {reference}</text>'
+    )
     legend, left = [], 150
     for label in labels:
         color = COLORS[labels.index(label)]

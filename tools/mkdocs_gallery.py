@@ -50,8 +50,8 @@ retrograde run examples/{name}.py
 ```
 
 The figure is saved as `demo/{name}.png`. `--small` runs a short version without a plot, and
-`--help` lists the options. The program imports TensorFlow, so `python examples/{name}.py` runs it on
-TensorFlow.
+`--help` lists the options. The program imports TensorFlow, so `python examples/{name}.py` runs it
+on TensorFlow.
 
 ## Source
 

@@ -56,4 +56,3 @@ def draw(title, config):
 
 def font(name, size):
     return ImageFont.truetype(str(FONTS / f"{name}.ttf"), size)
-

@@ -11,7 +11,9 @@ import urllib.error
 import urllib.request
 
 DRIVER = shutil.which("chromedriver")
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 

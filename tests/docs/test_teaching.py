@@ -52,7 +52,7 @@ def test_gradients_equal_those_of_the_library(lesson):
 
 def test_check_rejects_the_wrong_rule_of_exercise_2(lesson):
     def wrong(x):
-        return lesson["apply"](np.tanh, lambda g, y, x: (g * (1.0 + y * y),), x)
+        return lesson["apply"](np.tanh, lambda g, y, _x: (g * (1.0 + y * y),), x)
 
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         lesson["check"](lambda x: lesson["reduce_sum"](wrong(x)), np.array([0.5, -1.0]))
