@@ -27,9 +27,9 @@ def _step(jax, _mode, f, *arguments):
     return step
 
 
-def _make_training_step(jax, _mode, loss_of, weights, *data):
+def _make_training_step(jax, _mode, loss_fn, weights, *data):
     def update(weights, *data):
-        loss, gradients = jax.value_and_grad(loss_of)(weights, *data)
+        loss, gradients = jax.value_and_grad(loss_fn)(weights, *data)
         pairs = zip(weights, gradients, strict=True)
         return loss, [w - inputs.LEARNING_RATE * g for w, g in pairs]
 
@@ -55,7 +55,7 @@ def _classifier(jax, mode, batch, sizes):
     data = inputs.classification(batch, sizes)
     depth = len(sizes) - 1
 
-    def loss_of(parameters, x, labels):
+    def loss_fn(parameters, x, labels):
         *hidden, (last_w, last_b) = zip(parameters[:depth], parameters[depth:], strict=True)
         h = x
         for w, b in hidden:
@@ -63,7 +63,7 @@ def _classifier(jax, mode, batch, sizes):
         scores = jax.nn.log_softmax(h @ last_w + last_b)
         return -jnp.mean(jnp.take_along_axis(scores, labels[:, None], axis=1))
 
-    return _make_training_step(jax, mode, loss_of, data.weights + data.biases, data.x, data.labels)
+    return _make_training_step(jax, mode, loss_fn, data.weights + data.biases, data.x, data.labels)
 
 
 @workload
@@ -91,14 +91,14 @@ def rnn_step(jax, mode):
     jnp = jax.numpy
     x, weights = inputs.sequence()
 
-    def loss_of(weights, x):
+    def loss_fn(weights, x):
         w, u, b = weights
         h = jnp.zeros((x.shape[1], u.shape[0]))
         for t in range(x.shape[0]):
             h = jnp.tanh(x[t] @ w + h @ u + b)
         return jnp.mean(h * h)
 
-    return _make_training_step(jax, mode, loss_of, weights, x)
+    return _make_training_step(jax, mode, loss_fn, weights, x)
 
 
 def _layer_norm(jax, x, scale, shift):
@@ -121,14 +121,14 @@ def _attention(jax, x, wq, wk, wv, wo):
 
 @workload
 def transformer_step(jax, mode):
-    def loss_of(weights, x, target):
+    def loss_fn(weights, x, target):
         *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = weights
         h = x + _attention(jax, _layer_norm(jax, x, scale1, shift1), *attention)
         inner = _layer_norm(jax, h, scale2, shift2) @ w1 + b1
         error = h + jax.nn.gelu(inner, approximate=False) @ w2 + b2 - target
         return jax.numpy.mean(error * error)
 
-    return _make_training_step(jax, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
+    return _make_training_step(jax, mode, loss_fn, inputs.transformer_weights(), *inputs.tokens())
 
 
 @workload
@@ -141,7 +141,7 @@ def jacobian_step(jax, mode):
 
 @workload
 def conv_step(jax, mode):
-    def loss_of(weights, x):
+    def loss_fn(weights, x):
         w, b = weights
         y = jax.lax.conv_general_dilated(
             x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
@@ -150,4 +150,4 @@ def conv_step(jax, mode):
         return jax.numpy.mean(y * y)
 
     images = inputs.images(inputs.CONV_SMALL[0])
-    return _make_training_step(jax, mode, loss_of, inputs.convolution_weights(), images)
+    return _make_training_step(jax, mode, loss_fn, inputs.convolution_weights(), images)

@@ -25,7 +25,7 @@ def _step(torch, _mode, f, *arguments):
     return step
 
 
-def _make_training_step(torch, _mode, loss_of, weights, *data):
+def _make_training_step(torch, _mode, loss_fn, weights, *data):
     data = [torch.tensor(a) for a in data]
     weights = [torch.tensor(w, requires_grad=True) for w in weights]
 
@@ -33,7 +33,7 @@ def _make_training_step(torch, _mode, loss_of, weights, *data):
         for weight, gradient in zip(weights, gradients, strict=True):
             weight -= inputs.LEARNING_RATE * gradient
 
-    compiled_loss, compiled_descent = torch.compile(loss_of), torch.compile(descend)
+    compiled_loss, compiled_descent = torch.compile(loss_fn), torch.compile(descend)
 
     def step():
         loss = compiled_loss(weights, *data)
@@ -54,7 +54,7 @@ def _classifier(torch, mode, batch, sizes):
     data = inputs.classification(batch, sizes)
     depth = len(sizes) - 1
 
-    def loss_of(parameters, x, labels):
+    def loss_fn(parameters, x, labels):
         *hidden, (last_w, last_b) = zip(parameters[:depth], parameters[depth:], strict=True)
         h = x
         for w, b in hidden:
@@ -62,7 +62,7 @@ def _classifier(torch, mode, batch, sizes):
         return torch.nn.functional.cross_entropy(h @ last_w + last_b, labels)
 
     labels = data.labels.astype(np.int64)
-    return _make_training_step(torch, mode, loss_of, data.weights + data.biases, data.x, labels)
+    return _make_training_step(torch, mode, loss_fn, data.weights + data.biases, data.x, labels)
 
 
 @workload
@@ -91,14 +91,14 @@ def elementwise_step(torch, _mode):
 def rnn_step(torch, mode):
     x, weights = inputs.sequence()
 
-    def loss_of(weights, x):
+    def loss_fn(weights, x):
         w, u, b = weights
         h = torch.zeros((x.shape[1], u.shape[0]))
         for t in range(x.shape[0]):
             h = torch.tanh(x[t] @ w + h @ u + b)
         return torch.mean(h * h)
 
-    return _make_training_step(torch, mode, loss_of, weights, x)
+    return _make_training_step(torch, mode, loss_fn, weights, x)
 
 
 def _layer_norm(torch, x, scale, shift):
@@ -118,14 +118,14 @@ def _attention(torch, x, wq, wk, wv, wo):
 
 @workload
 def transformer_step(torch, mode):
-    def loss_of(weights, x, target):
+    def loss_fn(weights, x, target):
         *attention, w1, b1, w2, b2, scale1, shift1, scale2, shift2 = weights
         h = x + _attention(torch, _layer_norm(torch, x, scale1, shift1), *attention)
         inner = _layer_norm(torch, h, scale2, shift2) @ w1 + b1
         error = h + torch.nn.functional.gelu(inner) @ w2 + b2 - target
         return torch.mean(error * error)
 
-    return _make_training_step(torch, mode, loss_of, inputs.transformer_weights(), *inputs.tokens())
+    return _make_training_step(torch, mode, loss_fn, inputs.transformer_weights(), *inputs.tokens())
 
 
 @workload
@@ -140,7 +140,7 @@ def jacobian_step(torch, mode):
 def conv_step(torch, mode):
     """Uses channels-first images, as PyTorch does."""
 
-    def loss_of(weights, x):
+    def loss_fn(weights, x):
         w, b = weights
         y = torch.relu(torch.nn.functional.conv2d(x, w, b, padding=1))
         return torch.mean(y * y)
@@ -148,4 +148,4 @@ def conv_step(torch, mode):
     filters, bias = inputs.convolution_weights()
     filters = np.ascontiguousarray(np.transpose(filters, (3, 2, 0, 1)))
     images = np.ascontiguousarray(np.moveaxis(inputs.images(inputs.CONV_SMALL[0]), -1, 1))
-    return _make_training_step(torch, mode, loss_of, [filters, bias], images)
+    return _make_training_step(torch, mode, loss_fn, [filters, bias], images)

@@ -116,12 +116,12 @@ def keras_loop(library, mode):
     _initialize(model)
     optimizer = keras.optimizers.Adam(1e-3)
     optimizer.build(model.trainable_variables)
-    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss_fn = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     x, y = map(tf.constant, _images(32, 784))
 
     def train(x, y):
         with tf.GradientTape() as tape:
-            loss = loss_of(y, model(x, training=True))
+            loss = loss_fn(y, model(x, training=True))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss

@@ -58,7 +58,7 @@ def _make_training_step(autograd, batch, sizes):
     targets = numpy.eye(sizes[-1], dtype=numpy.float32)[data.labels]
     parameters = data.weights + data.biases
 
-    def loss_of(parameters):
+    def loss_fn(parameters):
         depth = len(sizes) - 1
         *hidden, (last_w, last_b) = zip(parameters[:depth], parameters[depth:], strict=True)
         h = data.x
@@ -69,7 +69,7 @@ def _make_training_step(autograd, batch, sizes):
         scores = shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
         return -np.sum(scores * targets) / batch
 
-    value_and_gradient = autograd.value_and_grad(loss_of)
+    value_and_gradient = autograd.value_and_grad(loss_fn)
 
     def step():
         loss, gradients = value_and_gradient(parameters)

@@ -57,7 +57,7 @@ def _make_training_step(jax, batch, sizes):
     x, labels = jnp.asarray(data.x), jnp.asarray(data.labels)[:, None]
     parameters = [jnp.asarray(value) for value in data.weights + data.biases]
 
-    def loss_of(parameters):
+    def loss_fn(parameters):
         depth = len(sizes) - 1
         *hidden, (last_w, last_b) = zip(parameters[:depth], parameters[depth:], strict=True)
         h = x
@@ -66,7 +66,7 @@ def _make_training_step(jax, batch, sizes):
         scores = jax.nn.log_softmax(h @ last_w + last_b)
         return -jnp.mean(jnp.take_along_axis(scores, labels, axis=1))
 
-    value_and_gradient = jax.value_and_grad(loss_of)
+    value_and_gradient = jax.value_and_grad(loss_fn)
 
     def step():
         loss, gradients = value_and_gradient(parameters)

@@ -1,8 +1,8 @@
-"""Reads damaged and malicious files and decompression bombs, in every supported format.
+"""Reads corrupt and malicious files and decompression bombs, in every supported format.
 
-A trial creates a valid file, damages it and reads it. Reading must end within 10 s, use at most
+A trial creates a valid file, corrupts it and reads it. Reading must end within 10 s, use at most
 64 MB plus 20 times the size of the file and of the result, create no other file, and return a
-result or raise one of the exception classes of the format. Unless the damage also updates the
+result or raise one of the exception classes of the format. Unless the corruption also updates the
 checksums, it must be detected or change nothing.
 """
 
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import retrograde as tf
-from campaigns._files.damage import corrupt
+from campaigns._files.corruption import corrupt
 from campaigns._files.formats import FORMATS, Files, Format
 
 SHORT = 200
@@ -45,17 +45,17 @@ def trial(seed: int) -> str | None:
         here = pathlib.Path(folder) / "files"
         files = form.make(rng)
         part = rng.choice(list(files))
-        data, damage = files[part], "undamaged"
+        data, corruption = files[part], "intact"
         if "bomb" not in name or rng.random() < 0.3:
-            data, damage = corrupt(rng, part, data, canary)
+            data, corruption = corrupt(rng, part, data, canary)
         _write(here, files | {part: data})
         if rng.random() < 0.02:
             (here / part).unlink()
-            damage = "deleted"
-        problem = _problem(form, here, files, part, data, damage)
+            corruption = "deleted"
+        problem = _problem(form, here, files, part, data, corruption)
         if problem is None and (os.path.exists(canary) or set(_names(here)) - set(files)):
             problem = f"new files: {os.listdir(folder)}, {sorted(_names(here))}"
-    return None if problem is None else _report(name, part, data, damage, problem)
+    return None if problem is None else _report(name, part, data, corruption, problem)
 
 
 def _write(folder: pathlib.Path, files: Files) -> None:
@@ -69,7 +69,7 @@ def _names(folder: pathlib.Path) -> list[str]:
 
 
 def _problem(
-    form: Format, folder: pathlib.Path, files: Files, part: str, data: bytes, damage: str
+    form: Format, folder: pathlib.Path, files: Files, part: str, data: bytes, corruption: str
 ) -> str | None:
     """Reads the files. Returns a description of the problem, if any."""
     start, result = time.monotonic(), None
@@ -81,7 +81,7 @@ def _problem(
     except form.errors:
         pass
     except (FileNotFoundError, tf.errors.NotFoundError):
-        if damage != "deleted":
+        if corruption != "deleted":
             return traceback.format_exc()
     except (Exception, _TooLong):
         return traceback.format_exc()
@@ -94,9 +94,9 @@ def _problem(
     limit = _BYTES + _TIMES * (sum(map(len, files.values())) + len(data) + _size(result))
     if peak > limit:
         return f"used {peak} bytes of memory; the limit is {limit}"
-    detectable = "right" not in damage and damage != "deleted" and data
+    detectable = "right" not in corruption and corruption != "deleted" and data
     if form.has_checksums and result is not None and detectable:
-        return _difference(form, folder, files, part, result, damage)
+        return _difference(form, folder, files, part, result, corruption)
     return None
 
 
@@ -131,22 +131,22 @@ def _size(result: Any) -> int:
 
 
 def _difference(
-    form: Format, folder: pathlib.Path, files: Files, part: str, result: Any, damage: str
+    form: Format, folder: pathlib.Path, files: Files, part: str, result: Any, corruption: str
 ) -> str | None:
-    """Compares with the result of the undamaged files. Returns `None` if they are equal."""
+    """Compares with the result of the intact files. Returns `None` if they are equal."""
     (folder / part).write_bytes(files[part])
-    if repr(form.read(folder)) != repr(result) and "inside" not in damage:
-        return "the damage was not detected, and the result differs"
+    if repr(form.read(folder)) != repr(result) and "inside" not in corruption:
+        return "the corruption was not detected, and the result differs"
     return None
 
 
-def _report(name: str, part: str, data: bytes, damage: str, problem: str) -> str:
+def _report(name: str, part: str, data: bytes, corruption: str, problem: str) -> str:
     written = base64.b85encode(zlib.compress(data, 9)).decode()
     contents = f"zlib.decompress(base64.b85decode({written!r}))" if len(written) < 8000 else "..."
     lines = problem.strip().splitlines()
     return "\n".join(
         [
-            f"{name}, {part}, {len(data)} bytes, damaged by: {damage}",
+            f"{name}, {part}, {len(data)} bytes, corrupted by: {corruption}",
             *lines[:3],
             *lines[3:][-12:],
             f"open({part!r}, 'wb').write({contents})",

@@ -92,7 +92,7 @@ def make_points(interior, boundary, seed):
     return {name: tuple(map(tf.constant, arrays)) for name, arrays in points.items()}
 
 
-def loss_of(network, points, residual=residual):
+def loss_fn(network, points, residual=residual):
     """Returns the mean squared residual plus the mean squared initial and boundary errors."""
     t, x, u = points["initial"]
     return (
@@ -108,7 +108,7 @@ def train_with_adam(network, points, steps, report):
     losses = []
     for step in range(1, steps + 1):
         with tf.GradientTape() as tape:
-            loss = loss_of(network, points)
+            loss = loss_fn(network, points)
         gradients = tape.gradient(loss, network.trainable_variables)
         optimizer.apply_gradients(zip(gradients, network.trainable_variables))
         losses.append(float(loss))
@@ -119,7 +119,7 @@ def train_with_adam(network, points, steps, report):
 def train_with_lbfgs(network, points, steps, report):
     """Returns the loss after each iteration."""
     return minimize(
-        lambda: loss_of(network, points),
+        lambda: loss_fn(network, points),
         list(network.trainable_variables),
         steps,
         callback=lambda step, loss: report(step, steps, loss=loss),
@@ -155,7 +155,7 @@ def compare_methods(network, points, times=5):
         start = time.perf_counter()
         for _ in range(times):
             with tf.GradientTape() as tape:
-                loss = loss_of(network, points, method)
+                loss = loss_fn(network, points, method)
             tape.gradient(loss, network.trainable_variables)
         seconds[name] = (time.perf_counter() - start) / times
     difference = np.max(np.abs(np.ptp(list(values.values()), axis=0)))

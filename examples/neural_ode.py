@@ -72,7 +72,7 @@ def segments(observed, length, every):
     return tf.constant(observed[first[None] + np.arange(length + 1)[:, None]])
 
 
-def loss_of(law, observed, h):
+def loss_fn(law, observed, h):
     """Returns the mean squared error of the integrated segments."""
     integrated = integrate(law, observed[0], h, len(observed) - 1, recompute=True)
     return tf.reduce_mean((integrated - observed) ** 2)
@@ -81,7 +81,7 @@ def loss_of(law, observed, h):
 def train(law, observed, h, steps, report):
     """Fits `law` to all segments at once and returns the loss after each iteration."""
     return minimize(
-        lambda: loss_of(law, observed, h),
+        lambda: loss_fn(law, observed, h),
         law.weights,
         steps,
         callback=lambda step, loss: report(step, steps, loss=loss),

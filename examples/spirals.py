@@ -72,7 +72,7 @@ class Adam(tf.Module):
             variable.assign_sub(self.rate * correction * mean / (tf.sqrt(squares) + 1e-8))
 
 
-def loss_of(network, x, labels):
+def loss_fn(network, x, labels):
     """Returns the mean cross entropy, a scalar tensor."""
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=network(x))
     return tf.reduce_mean(losses)
@@ -87,7 +87,7 @@ def accuracy_of(network, x, labels):
 def train_step(network, optimizer, x, labels):
     """Updates the variables and returns the loss before the update."""
     with tf.GradientTape() as tape:
-        loss = loss_of(network, x, labels)
+        loss = loss_fn(network, x, labels)
     optimizer.apply(tape.gradient(loss, network.variables))
     return loss
 
@@ -107,8 +107,8 @@ def train(network, training, testing, epochs, batch, seed, report):
             train_step(network, optimizer, tf.gather(x, rows), tf.gather(labels, rows))
         speed = len(batches) / (time.perf_counter() - start)
 
-        loss = float(loss_of(network, x, labels))
-        curve.append((loss, float(loss_of(network, x_test, labels_test))))
+        loss = float(loss_fn(network, x, labels))
+        curve.append((loss, float(loss_fn(network, x_test, labels_test))))
         report(epoch, epochs, loss, float(accuracy_of(network, x, labels)), speed)
     return curve
 

@@ -37,7 +37,7 @@ class Autoencoder(tf.Module):
         return tf.sigmoid(self.decoder(z))
 
 
-def loss_of(model, x, noise):
+def loss_fn(model, x, noise):
     """Returns the negative evidence lower bound, and its KL divergence term."""
     mean, log_variance = model.encode(x)
     logits = model.decoder(mean + tf.exp(0.5 * log_variance) * noise)
@@ -55,7 +55,7 @@ def train(model, images, steps, batch, seed):
     @tf.function
     def step(x, noise):
         with tf.GradientTape() as tape:
-            loss, divergence = loss_of(model, x, noise)
+            loss, divergence = loss_fn(model, x, noise)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss, divergence

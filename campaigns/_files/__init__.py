@@ -1,1 +1,1 @@
-"""Creates, damages and reads files of every supported format."""
+"""Creates, corrupts and reads files of every supported format."""

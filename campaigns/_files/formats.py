@@ -29,7 +29,7 @@ _LOST = (tf.errors.DataLossError, tf.errors.ResourceExhaustedError)
 class Format(NamedTuple):
     """A format: valid files, a reader of a folder with them, and the errors it may raise.
 
-    If it `has_checksums`, damage that does not update them must be detected.
+    If it `has_checksums`, corruption that does not update them must be detected.
     """
 
     make: Callable[[random.Random], Files]
@@ -322,7 +322,7 @@ FORMATS = {
     "tensor": Format(lambda rng: {"data": _tensor(rng)}, _read_tensor, _INVALID),
     "notebook": Format(lambda rng: {"a.ipynb": _notebook(rng)}, _check("a.ipynb"), ()),
     "program": Format(lambda rng: {"a.py": _program(rng)}, _check("a.py"), ()),
-    # A file whose tensors do not match the variables is not damaged.
+    # A file whose tensors do not match the variables is not corrupt.
     "checkpoint": Format(
         lambda rng: rng.choice(_checkpoints()),
         _read_checkpoint,

@@ -299,8 +299,8 @@ def load(export_dir: str, tags: Any = None, options: Any = None) -> Any:
         return _build(*_open(os.fspath(export_dir)))
     except (OSError, OpError):
         raise
-    except Exception as error:  # any other error means that the file is damaged
-        raise _corrupt_model_error(export_dir, f"it is damaged ({error!r})") from None
+    except Exception as error:  # any other error means that the file is corrupt
+        raise _corrupt_model_error(export_dir, f"it is corrupt ({error!r})") from None
 
 
 def _build(description: Mapping, file: TensorFile) -> Any:

@@ -178,7 +178,7 @@ def test_nonfinite_argument_is_traced_to_the_call_that_produced_it(decorate):
     w, noise = tf.Variable([1.0, 20.0]), tf.constant([0.1, 0.2])
 
     @decorate
-    def loss_of(action, log_probability):
+    def loss_fn(action, log_probability):
         return tf.reduce_mean(0.1 * log_probability - action)
 
     for _ in range(3):
@@ -186,7 +186,7 @@ def test_nonfinite_argument_is_traced_to_the_call_that_produced_it(decorate):
             action = tf.tanh(w)
             # The tape saves neither the minuend nor the summands.
             log_probability = -0.5 * tf.square(noise) - tf.math.log(1.0 - tf.square(action))
-            loss = loss_of(action, tf.reduce_sum(log_probability[None], axis=-1))
+            loss = loss_fn(action, tf.reduce_sum(log_probability[None], axis=-1))
         tape.gradient(loss, w)
 
         report = tape.autopsy()

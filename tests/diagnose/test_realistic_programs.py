@@ -63,12 +63,12 @@ labels = tf.cast(x[:, 0] > 0, tf.int64)
 w1 = tf.Variable(tf.random.stateless_normal([4, 8], seed=[3, 4]))
 w2 = tf.Variable(tf.random.stateless_normal([8, 2], seed=[5, 6]))
 
-def loss_of(logits):
+def loss_fn(logits):
     wrong = tf.not_equal(tf.argmax(logits, axis=1), labels)
     return tf.reduce_mean(tf.cast(wrong, tf.float32))
 
 with tf.GradientTape() as tape:
-    loss = loss_of(tf.tanh(x @ w1) @ w2)
+    loss = loss_fn(tf.tanh(x @ w1) @ w2)
 grads = tape.gradient(loss, [w1, w2])
 sources = [w1, w2]
 """

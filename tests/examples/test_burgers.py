@@ -20,7 +20,7 @@ def test_nested_tapes_and_derivatives_give_the_same_residual(burgers):
     assert difference < 1e-12
     assert set(seconds) == {"nested tapes", "derivatives"}
     losses = [
-        burgers.loss_of(network, points, method)
+        burgers.loss_fn(network, points, method)
         for method in (burgers.residual_by_derivatives, burgers.residual_by_nested_tapes)
     ]
     np.testing.assert_allclose(*losses, rtol=1e-12)
@@ -55,7 +55,7 @@ def test_training_lowers_the_loss_and_reports_each_step(burgers):
 
     assert [steps for _, steps, _ in reports] == [20] * 20 + [30] * len(lbfgs)
     assert lbfgs[-1] < 0.5 * adam[0]
-    np.testing.assert_allclose(float(burgers.loss_of(network, points)), lbfgs[-1], rtol=1e-9)
+    np.testing.assert_allclose(float(burgers.loss_fn(network, points)), lbfgs[-1], rtol=1e-9)
     _, _, u, expected = burgers.on_grid(network, size=11)
     assert u.shape == expected.shape == (11, 6)
     assert isinstance(network.variables[0], tf.Variable)

@@ -116,7 +116,7 @@ def test_flipped_bits_are_detected(format_name, tmp_path):
     assert (read(tmp_path) == 1.5).all()
 
 
-def test_error_names_the_damaged_tensor(tmp_path):
+def test_error_names_the_corrupt_tensor(tmp_path):
     write_checkpoint(tmp_path, 1.0)
     path = tmp_path / "a.safetensors"
     data = path.read_bytes()

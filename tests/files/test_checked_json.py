@@ -1,4 +1,4 @@
-"""JSON of damaged or hostile files."""
+"""JSON of corrupt or hostile files."""
 
 import json
 import sys

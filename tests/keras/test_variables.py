@@ -223,16 +223,16 @@ def test_tensors_as_weights(layer):
     adapted = keras.layers.Dense(2)
     adapted.build((None, 3))
 
-    def loss_of(layer):
+    def loss_fn(layer):
         return tf.reduce_mean(tf.square(layer(x) - y))
 
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
-            loss = loss_of(layer)
+            loss = loss_fn(layer)
         dkernel, dbias = inner.gradient(loss, [kernel, bias])
         adapted._kernel = kernel - 0.01 * dkernel
         adapted.bias = bias - 0.01 * dbias
-        meta_loss = loss_of(adapted)
+        meta_loss = loss_fn(adapted)
     gradient = outer.gradient(meta_loss, kernel)
 
     def loss_after_step(w):

@@ -111,20 +111,20 @@ def test_saving_again_is_atomic(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["data"]
 
 
-def test_damaged_files_raise(tmp_path):
+def test_corrupt_files_raise(tmp_path):
     Dataset.range(3).save(tmp_path / "data")
     index = tmp_path / "data" / "dataset.json"
     (file,) = (tmp_path / "data").glob("data-*/00000000/*")
     loaded = Dataset.load(tmp_path / "data")
     file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(tf.errors.DataLossError, match="part of a saved dataset: it is damaged"):
+    with pytest.raises(tf.errors.DataLossError, match="part of a saved dataset: it is corrupt"):
         list(loaded)
     for text in ("", "[]", "{}", json.dumps({"element_spec": {"other": {}}, "shards": {}})):
         index.write_text(text)
         assert_raises(
             lambda: Dataset.load(tmp_path / "data"),
             tf.errors.DataLossError,
-            f"Cannot read {index}: it is damaged or has another format.",
+            f"Cannot read {index}: it is corrupt or has another format.",
         )
 
 
@@ -138,7 +138,7 @@ def test_shard_counts_are_validated(tmp_path, number, count):
         dump_with_checksum(json.loads(index.read_text()) | {"shards": {number: count}})
     )
 
-    with pytest.raises(tf.errors.DataLossError, match="it is damaged or has another format"):
+    with pytest.raises(tf.errors.DataLossError, match="it is corrupt or has another format"):
         Dataset.load(tmp_path / "data")
 
 
@@ -424,11 +424,11 @@ def test_compressed_files_are_streamed(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
 @pytest.mark.parametrize(
-    "damage", [lambda d: d[:-5], lambda d: b"abc" + d, lambda d: d[:12] + b"a"]
+    "corrupt", [lambda d: d[:-5], lambda d: b"abc" + d, lambda d: d[:12] + b"a"]
 )
-def test_damaged_compressed_files_raise(tmp_path, kind, damage):
+def test_corrupt_compressed_files_raise(tmp_path, kind, corrupt):
     path = tmp_path / "lines"
-    path.write_bytes(damage((gzip if kind == "GZIP" else zlib).compress(b"some\nlines\n" * 9)))
+    path.write_bytes(corrupt((gzip if kind == "GZIP" else zlib).compress(b"some\nlines\n" * 9)))
 
     for dataset in (
         tf.data.TextLineDataset(str(path), kind),

@@ -101,7 +101,7 @@ def test_gzip_with_several_members():
 
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
-def test_truncated_and_damaged_streams_raise(kind):
+def test_truncated_and_corrupt_streams_raise(kind):
     data = (gzip if kind == "GZIP" else zlib).compress(bytes(range(256)) * 50)
 
     for end in range(1, len(data)):
@@ -151,7 +151,7 @@ def test_decode_raw_bool():
         b'\x08\x0a\x12\x04\x12\x02\x08\x01"\x01\x02',  # a bool that is 2
     ],
 )
-def test_parse_tensor_of_damaged_bytes_raises(data):
+def test_parse_tensor_of_corrupt_bytes_raises(data):
     for dtype in (tf.float32, tf.bool):
         assert_raises(
             lambda dtype=dtype: tf.io.parse_tensor(data, dtype),

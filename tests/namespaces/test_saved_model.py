@@ -573,12 +573,12 @@ def test_load_from_a_path_without_a_model(tmp_path):
     )
 
 
-def test_damaged_files_raise(saved_network):
+def test_corrupt_files_raise(saved_network):
     _, path = saved_network
     file = pathlib.Path(path, "saved_model.json")
     text = file.read_text()
-    for damaged in (text[:-100], "[]", text.replace('"objects"', '"object"')):
-        file.write_text(damaged)
+    for corrupt in (text[:-100], "[]", text.replace('"objects"', '"object"')):
+        file.write_text(corrupt)
         with pytest.raises((tf.errors.DataLossError, ValueError)):
             tf.saved_model.load(path)
 
@@ -599,7 +599,7 @@ def test_names_in_files_are_not_executed(saved_network, old, new, capsys):
     assert old in text
     file.write_bytes(dump_with_checksum(json.loads(text.replace(old, new))))
 
-    with pytest.raises(tf.errors.DataLossError, match="it is damaged"):
+    with pytest.raises(tf.errors.DataLossError, match="it is corrupt"):
         tf.saved_model.load(path)
     assert capsys.readouterr().out == ""
 

@@ -87,7 +87,7 @@ def test_invalid_state_file_raises(text, tmp_path):
     assert_raises(
         lambda: tf.train.get_checkpoint_state(tmp_path),
         tf.errors.DataLossError,
-        f"Cannot read {path} as a checkpoint state file: it is damaged, or its checksum is missing "
+        f"Cannot read {path} as a checkpoint state file: it is corrupt, or its checksum is missing "
         "or wrong. Delete it and pass the checkpoint path to restore.",
     )
 
@@ -117,7 +117,7 @@ def test_checkpoints_iterator(tmp_path):
 # Invalid files
 
 
-def write_damaged(path, data):
+def write_file(path, data):
     pathlib.Path(f"{path}.safetensors").write_bytes(data)
     return path
 
@@ -125,9 +125,9 @@ def write_damaged(path, data):
 @pytest.mark.parametrize("size", [0, 4, 8, 60, -1])
 def test_truncated_file_restores_nothing(size, saved):
     data = pathlib.Path(f"{saved}.safetensors").read_bytes()
-    write_damaged(saved, data[:size])
+    write_file(saved, data[:size])
     v, w = tf.Variable([0.0, 0.0]), tf.Variable(0)
-    with pytest.raises(tf.errors.DataLossError, match=r"it is damaged or has another format"):
+    with pytest.raises(tf.errors.DataLossError, match=r"it is corrupt or has another format"):
         Checkpoint(v=v, w=w).restore(saved)
     assert (v.numpy().tolist(), int(w)) == ([0.0, 0.0], 0)
 
@@ -194,11 +194,11 @@ def test_metadata_of_encoded_tensors_are_validated(encoded, tmp_path):
     checksum = json_checksum({name: metadata[name] for name in names})
     safetensors.numpy.save_file(arrays, path, metadata | {"checksum": str(checksum)})
 
-    with pytest.raises(tf.errors.DataLossError, match="its metadata are damaged"):
+    with pytest.raises(tf.errors.DataLossError, match="its metadata are corrupt"):
         tf.train.load_checkpoint(tmp_path / "a")
 
 
-def test_damaged_headers_raise_or_have_no_effect(tmp_path):
+def test_corrupt_headers_raise_or_have_no_effect(tmp_path):
     """Changes random bytes of the header: loading raises an error or works as before."""
 
     def objects(v, s, c):
@@ -211,7 +211,7 @@ def test_damaged_headers_raise_or_have_no_effect(tmp_path):
     for _ in range(300):
         position = rng.randrange(header)
         byte = rng.choice('0123456789"[]{}:,ax ').encode()
-        write_damaged(path, data[:position] + byte + data[position + 1 :])
+        write_file(path, data[:position] + byte + data[position + 1 :])
         other = objects(0.0, "", 0j)
         try:
             Checkpoint(**other).read(path).expect_partial()

@@ -247,7 +247,7 @@ def _read_index(path: str) -> dict[str, Any]:
         ) from None
     except (DataLossError, KeyError, TypeError, ValueError, AttributeError):
         raise DataLossError(
-            None, None, f"Cannot read {index}: it is damaged or has another format."
+            None, None, f"Cannot read {index}: it is corrupt or has another format."
         ) from None
     return index_data
 
@@ -301,7 +301,7 @@ def _counts(file: TensorFile) -> tuple[int, int]:
         case {"elements": int(rows), "tensors": int(width)} if rows > 0 and width >= 0:
             if rows * width == len(file.keys):
                 return rows, width
-    raise file.unreadable("its metadata are damaged")
+    raise file.unreadable("its metadata are corrupt")
 
 
 class DiskCache(Step):

@@ -207,7 +207,7 @@ def _state_in(value: Any) -> dict[str, Any]:
             map(_is_iteration_state, iteration_states)
         ):
             return state
-    raise DataLossError(None, None, f"Cannot read {_STATE}: it is damaged or has another format.")
+    raise DataLossError(None, None, f"Cannot read {_STATE}: it is corrupt or has another format.")
 
 
 def _is_iteration_state(state: Any) -> bool:

@@ -1,4 +1,4 @@
-"""JSON files with checksums. Damaged or hostile files raise `DataLossError`."""
+"""JSON files with checksums. Corrupt or hostile files raise `DataLossError`."""
 
 from __future__ import annotations
 

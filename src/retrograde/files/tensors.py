@@ -122,7 +122,7 @@ class TensorFile:
         try:
             self._file = safe_open(path, framework="np").__enter__()
         except (SafetensorError, OSError) as error:
-            raise self.unreadable(f"it is damaged or has another format ({error})") from None
+            raise self.unreadable(f"it is corrupt or has another format ({error})") from None
         metadata = self._file.metadata() or {}
         if metadata.get("kind") != kind:
             raise self.unreadable(f"it has tensors, but is not a {kind}")
@@ -137,14 +137,14 @@ class TensorFile:
                 raise ValueError
             self._checksums = dict(parse_json(metadata["checksums"], path))
         except (DataLossError, KeyError, TypeError, ValueError):
-            raise self.unreadable("its metadata are damaged") from None
+            raise self.unreadable("its metadata are corrupt") from None
         stored = self._file.keys()
         if set(stored) != set(self._checksums):
             raise self.unreadable("its tensors do not match its metadata")
         self.keys = [key for key in stored if not key.endswith(_LENGTHS)]
 
     def unreadable(self, reason: str) -> DataLossError:
-        """Returns the error for a damaged or unexpected file."""
+        """Returns the error for a corrupt or unexpected file."""
         return DataLossError(None, None, f"Cannot read {self.path} as a {self._kind}: {reason}.")
 
     def array(self, key: str) -> np.ndarray:
@@ -152,7 +152,7 @@ class TensorFile:
         try:
             return self._decode(key, self._read_checked(key))
         except (KeyError, TypeError, ValueError, self._error) as error:
-            raise self.unreadable(f"its tensor {key} is damaged ({error})") from None
+            raise self.unreadable(f"its tensor {key} is corrupt ({error})") from None
 
     def _read_checked(self, key: str) -> np.ndarray:
         array = self._file.get_tensor(key)

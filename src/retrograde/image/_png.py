@@ -74,7 +74,7 @@ def _check(header: _Header) -> None:
 
 
 def _chunks(contents: bytes) -> dict[bytes, bytes]:
-    """Returns the chunks by name, with all data joined, without damaged optional chunks."""
+    """Returns the chunks by name, with all data joined, without corrupt optional chunks."""
     chunks, parts, offset = {}, [], len(SIGNATURE)
     while b"IEND" not in chunks:
         (length,) = struct.unpack_from(">I", contents, offset)

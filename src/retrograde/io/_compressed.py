@@ -26,7 +26,7 @@ def decompress_chunks(file: BinaryIO, kind: str, name: str) -> Iterator[bytes]:
     """Yields the content of a compressed file in chunks of at most 256 kB.
 
     A gzip file may have several members, followed by zeros. Data after a zlib stream are ignored.
-    A damaged or truncated file raises a `DataLossError`.
+    A corrupt or truncated file raises a `DataLossError`.
     """
     data = file.read(_CHUNK_SIZE)
     while data:

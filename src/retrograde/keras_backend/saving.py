@@ -283,5 +283,5 @@ def _read_training_metadata(weights):
     try:
         with h5py.File(weights, "r") as file:
             return file.attrs.get(_TRAINING_ATTRIBUTE)
-    except OSError:  # damaged: Keras raises the error
+    except OSError:  # corrupt: Keras raises the error
         return None

@@ -71,7 +71,7 @@ def get_checkpoint_state(
 ) -> CheckpointState | None:
     """Returns the checkpoint state of a directory, or `None` if there is no state file.
 
-    Raises `DataLossError` if the file is damaged or was not written by retrograde.
+    Raises `DataLossError` if the file is corrupt or was not written by retrograde.
     """
     directory = os.fspath(checkpoint_dir)
     path = os.path.join(directory, latest_filename or _FILE)
@@ -103,7 +103,7 @@ def _parse(content: bytes, path: str) -> dict[str, list]:
         raise DataLossError(
             None,
             None,
-            f"Cannot read {path} as a checkpoint state file: it is damaged, or its checksum is "
+            f"Cannot read {path} as a checkpoint state file: it is corrupt, or its checksum is "
             "missing or wrong. Delete it and pass the checkpoint path to restore.",
         ) from None
     return values

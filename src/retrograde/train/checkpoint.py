@@ -71,7 +71,7 @@ class Checkpoint:
     array([1., 2.], dtype=float32)
 
     A checkpoint is a safetensors file with checksums. It is written atomically, and loading one
-    never executes code. Damaged data raise a `DataLossError`, and a full disk raises a
+    never executes code. Corrupt data raise a `DataLossError`, and a full disk raises a
     `ResourceExhaustedError` and leaves the previous file unchanged.
     """
 
@@ -167,7 +167,7 @@ class Checkpoint:
         """Restores the checkpoint `save_path`. Returns a status object.
 
         Values of objects that do not exist yet are restored when these are created. Nothing is
-        restored if the file is damaged or if a shape or dtype does not match.
+        restored if the file is corrupt or if a shape or dtype does not match.
         """
         if save_path is None:
             return InitializationOnlyStatus()

@@ -1,4 +1,4 @@
-"""Damages files, blindly or with valid structure and checksums."""
+"""Corrupts files, blindly or with valid structure and checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS = (0, 1, -1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, -(2**31), 2**53, 2**63
 
 
 def corrupt(rng: random.Random, name: str, data: bytes, canary: str) -> tuple[bytes, str]:
-    """Returns a damaged file and how it was damaged. Code in it would create the file `canary`."""
+    """Returns a corrupt file and how it was corrupted. Code in it would create the file `canary`."""
     if name.endswith((".json", ".ipynb")) and rng.random() < 0.6:
         return _json(rng, data, canary)
     if name.endswith(".safetensors") and rng.random() < 0.5:
@@ -93,7 +93,7 @@ def _fill(rng: random.Random, data: bytes) -> bytes:
 
 
 def _png(rng: random.Random, data: bytes) -> tuple[bytes, str]:
-    """Damages one chunk, or the lines in it, and updates the checksums."""
+    """Corrupts one chunk, or the lines in it, and updates the checksums."""
     chunks = chunks_of(data)
     index = rng.randrange(len(chunks))
     name, content = chunks[index]
@@ -127,7 +127,7 @@ def _dump_json(content: Any) -> bytes:
 
 
 def _tensors(rng: random.Random, data: bytes, canary: str) -> tuple[bytes, str]:
-    """Damages the header of a safetensors file and updates its checksum."""
+    """Corrupts the header of a safetensors file and updates its checksum."""
     (length,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + length])
     metadata = header["__metadata__"]
