@@ -15,7 +15,7 @@ _NUMBERS = (0, 1, -1, 2**15, 2**31 - 1, 2**31, 2**32 - 1, -(2**31), 2**53, 2**63
 
 
 def corrupt(rng: random.Random, name: str, data: bytes, canary: str) -> tuple[bytes, str]:
-    """Returns a corrupt file and how it was corrupted. Code in it would create the file `canary`."""
+    """Returns a corrupt file and a description. Code in the file would create the file `canary`."""
     if name.endswith((".json", ".ipynb")) and rng.random() < 0.6:
         return _json(rng, data, canary)
     if name.endswith(".safetensors") and rng.random() < 0.5:
