@@ -23,6 +23,6 @@ def measure(workload, pythons, log):
 def _measure_one(result, name, python):
     with WorkerProcess(python, PEER_BY_NAME[name]) as worker:
         worker.request("versions")  # imports the library, so that it is not counted
-        answer = worker.request("memory", workload=result.workload)
-    result.values[name] = answer["megabytes"]
-    result.checksums[name] = answer["checksum"]
+        reply = worker.request("memory", workload=result.workload)
+    result.values[name] = reply["megabytes"]
+    result.checksums[name] = reply["checksum"]

@@ -102,8 +102,8 @@ def _times(row, workers):
     for _ in range(4):  # alternate, because the load of the machine changes from second to second
         for name, worker in workers.items():
             time.sleep(0.1)
-            answer = worker.request("each", calls=CALLS // 4, seconds=SECONDS / 4)
-            times[name] += answer["seconds"]
+            reply = worker.request("each", calls=CALLS // 4, seconds=SECONDS / 4)
+            times[name] += reply["seconds"]
     return {name: (statistics.fmean(each), max(each)) for name, each in times.items()}
 
 

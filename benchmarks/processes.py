@@ -88,7 +88,7 @@ class WorkerProcess:
         error = self._error()
         self.stop()
         if timed_out.is_set():
-            error = f"no answer within {self.time_limit:g} s"
+            error = f"no reply within {self.time_limit:g} s"
         raise PeerError(error)
 
     def _kill(self, timed_out):

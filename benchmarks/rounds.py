@@ -41,8 +41,8 @@ def _attempt(action, result, name, worker, effort):
 
 
 def _prepare(result, name, worker, effort):
-    answer = worker.request("prepare", workload=result.workload, seconds=effort.seconds)
-    result.checksums[name] = answer["checksum"]
+    reply = worker.request("prepare", workload=result.workload, seconds=effort.seconds)
+    result.checksums[name] = reply["checksum"]
 
 
 def _time(result, name, worker, effort):

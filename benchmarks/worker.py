@@ -20,10 +20,10 @@ from benchmarks.peers import PEER_BY_NAME
 def claim_channel():
     """Reserves stdin and stdout for the protocol; output of the library goes to stderr."""
     requests = os.fdopen(os.dup(0), "r")
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    return requests, answers
+    return requests, replies
 
 
 def checksum(values):
@@ -105,7 +105,7 @@ class Worker:
         return {"megabytes": increase, "checksum": checksum(map(self.module.to_numpy, results))}
 
 
-def answer(make_worker, worker, request):
+def handle_request(make_worker, worker, request):
     """Creates the worker if needed, and returns it with its reply or its error."""
     action = request.pop("action")
     try:
@@ -117,12 +117,12 @@ def answer(make_worker, worker, request):
 
 
 def main():
-    requests, answers = claim_channel()
+    requests, replies = claim_channel()
     peer = PEER_BY_NAME[sys.argv[1]]
     worker = None
     for line in requests:
-        worker, reply = answer(lambda: Worker(peer), worker, json.loads(line))
-        print(json.dumps(reply), file=answers)
+        worker, reply = handle_request(lambda: Worker(peer), worker, json.loads(line))
+        print(json.dumps(reply), file=replies)
 
 
 if __name__ == "__main__":

@@ -259,7 +259,7 @@ def _fork(rng: np.random.Generator) -> str | None:
             thread.join(_TIMEOUT)
     for text in (first, second):
         if not text.startswith("complete "):
-            return f"a forked child answered {text!r}"
+            return f"a forked child replied {text!r}"
     return None if first != second else f"two children drew the same numbers: {first}"
 
 

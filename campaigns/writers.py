@@ -85,11 +85,11 @@ class _Server:
     def run(self, seed: int) -> str | None:
         self._process.stdin.write(f"{seed}\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
+        reply = self._process.stdout.readline()
+        if not reply:
             _server.cache_clear()
             return f"The process of the trials ended with {self._process.wait()}."
-        return json.loads(answer)
+        return json.loads(reply)
 
 
 @functools.cache
@@ -99,16 +99,16 @@ def _server() -> _Server:
 
 def _serve() -> None:
     """Runs trials, with seeds from stdin, one per line."""
-    answers = os.fdopen(os.dup(1), "w")
+    output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries may print
     logging.disable(logging.WARNING)  # Keras warns that HDF5 is a legacy format
     for line in sys.stdin:
         try:
-            answer = _Trial(int(line)).run()
+            reply = _Trial(int(line)).run()
         except Exception:
-            answer = traceback.format_exc()
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+            reply = traceback.format_exc()
+        output.write(json.dumps(reply) + "\n")
+        output.flush()
 
 
 # Writers

@@ -38,7 +38,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--seed", type=int, help="the seed of the inputs (default: random)")
     add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
-    add("--record", action="store_true", help="record TensorFlow's answers for the tests")
+    add("--record", action="store_true", help="record TensorFlow's results for the tests")
     add("--programs", action="store_true", help="only run the examples and the guides")
     add(
         "--environments",
@@ -49,8 +49,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def answers_of(library: str, python: str, seed: int, folder: Path) -> list[dict]:
-    """Returns a library's answers to all calls. A call that crashes the process is an error."""
+def results_of(library: str, python: str, seed: int, folder: Path) -> list[dict]:
+    """Returns a library's results for all calls. A call that crashes the process is an error."""
     file = folder / f"{library}.jsonl"
     file.touch()
     calls = all_calls()
@@ -105,19 +105,19 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         tables, differs = [], False
         for kind in (programs.EXAMPLES, programs.GUIDES):
-            outcomes, answers = programs.compare(
+            outcomes, results = programs.compare(
                 kind, theirs_python, ours_python, Path(folder), log
             )
             tables.append(programs.table(kind.kind, outcomes))
             differs = differs or any(outcome.wrong for outcome in outcomes.values())
             if options.record:
-                kind.record(answers)
-                log(f"wrote {kind.answers.relative_to(ROOT)}")
+                kind.record(results)
+                log(f"wrote {kind.results_file.relative_to(ROOT)}")
         print(*tables, sep="\n\n")
         if options.programs:
             return int(differs)
-        theirs = answers_of("tensorflow", theirs_python, seed, Path(folder))
-        ours = answers_of("retrograde", ours_python, seed, Path(folder))
+        theirs = results_of("tensorflow", theirs_python, seed, Path(folder))
+        ours = results_of("retrograde", ours_python, seed, Path(folder))
     report = Report(theirs, ours)
     print(report.text())
     if options.write:

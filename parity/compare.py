@@ -1,4 +1,4 @@
-"""Compares the answers of two libraries to a call."""
+"""Compares the results of two libraries to a call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parity.answers import from_json
+from parity.evaluation import from_json
 
 STAGES = ("value", "gradient", "second")
 
@@ -42,7 +42,7 @@ def is_random(function: str) -> bool:
 
 
 def compare(theirs: dict, ours: dict, theirs_in_double: dict | None = None) -> dict[str, Finding]:
-    """Returns a finding for each stage; `theirs` are TensorFlow's answers.
+    """Returns a finding for each stage; `theirs` are TensorFlow's results.
 
     For random functions, only shapes, dtypes and the existence of gradients are compared.
     """
@@ -71,7 +71,7 @@ def _compare_errors(stage: str, theirs: dict, ours: dict) -> Finding:
         return Finding(BEYOND, _format_error(theirs))
     if stage != "value" or theirs["error"][1] == CRASH:
         return Finding(NOTHING)
-    expected, actual = (answer.get("error", ["", "nothing"])[1] for answer in (theirs, ours))
+    expected, actual = (result.get("error", ["", "nothing"])[1] for result in (theirs, ours))
     if expected == actual:
         return Finding(SAME)
     return Finding(DIFFERENT, f"raises {actual}, expected {_format_error(theirs)}")
@@ -97,8 +97,8 @@ def _accept_missing(expected: list) -> Finding:
     return Finding(DIFFERENT, f"nothing, expected {_short(expected)}")
 
 
-def _format_error(answer: dict) -> str:
-    _, kind, message = answer["error"]
+def _format_error(result: dict) -> str:
+    _, kind, message = result["error"]
     return f"{kind}: {message.splitlines()[0] if message else ''}"
 
 

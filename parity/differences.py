@@ -1,6 +1,6 @@
 """Lists the intentional differences from TensorFlow, by function and stage.
 
-The tests fail if an entry does not differ in the recorded answers.
+The tests fail if an entry does not differ in the recorded results.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Difference(NamedTuple):
     title: str
     pattern: str
 
-    def explains(self, answer: dict) -> bool:
-        """Returns whether it applies to the call of `answer`."""
-        return bool(re.search(self.pattern, f"{answer['expression']} {answer['precision']}"))
+    def explains(self, result: dict) -> bool:
+        """Returns whether it applies to the call of `result`."""
+        return bool(re.search(self.pattern, f"{result['expression']} {result['precision']}"))
 
 
 _WRONG = "Corrected derivatives"

@@ -28,7 +28,7 @@ class Programs(NamedTuple):
 
     kind: str
     folder: Path
-    answers: Path
+    results_file: Path
     mark: str
     options: tuple[str, ...]
     tolerance: float
@@ -40,18 +40,18 @@ class Programs(NamedTuple):
 
     def recorded_results(self) -> dict[str, dict]:
         """Returns TensorFlow's recorded results."""
-        return json.loads(self.answers.read_text())
+        return json.loads(self.results_file.read_text())
 
-    def record(self, answers: dict[str, Any]) -> None:
+    def record(self, results: dict[str, Any]) -> None:
         """Records TensorFlow's results for the tests."""
-        lines = [f" {json.dumps(name)}: {_text(results)}" for name, results in answers.items()]
-        self.answers.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        lines = [f" {json.dumps(name)}: {_text(value)}" for name, value in results.items()]
+        self.results_file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 EXAMPLES = Programs(
     "example",
     ROOT / "examples",
-    ROOT / "tests" / "examples" / "answers.json",
+    ROOT / "tests" / "examples" / "results.json",
     "__main__",
     ("--small",),
     1e-3,
@@ -59,7 +59,7 @@ EXAMPLES = Programs(
 GUIDES = Programs(
     "guide",
     ROOT / "tests" / "programs" / "guides",
-    ROOT / "tests" / "data" / "guide_answers.json",
+    ROOT / "tests" / "data" / "guide_results.json",
     "\nsave_notes()\n",
     (),
     1e-4,
@@ -163,14 +163,14 @@ def compare(
     programs: Programs, theirs: str, ours: str, folder: Path, log: Callable[[str], None]
 ) -> tuple[dict[str, Outcome], dict[str, dict | str]]:
     """Returns the outcome for each program, and TensorFlow's results."""
-    outcomes, answers = {}, {}
+    outcomes, results = {}, {}
     for name in programs.names():
         log(f"{programs.kind} {name}")
-        answers[name] = results_of(programs, name, [theirs], folder, {})
+        results[name] = results_of(programs, name, [theirs], folder, {})
         source = {"PYTHONPATH": str(ROOT / "src")}
         run = results_of(programs, name, [ours, "-m", "retrograde", "run"], folder, source)
-        outcomes[name] = compare_results(answers[name], run, programs.tolerance)
-    return outcomes, answers
+        outcomes[name] = compare_results(results[name], run, programs.tolerance)
+    return outcomes, results
 
 
 def table(kind: str, outcomes: dict[str, Outcome]) -> str:

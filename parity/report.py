@@ -42,10 +42,10 @@ class Report:
     """The findings for every function of every namespace."""
 
     def __init__(self, theirs: list[dict], ours: list[dict]) -> None:
-        by_function = [_by_function(answers) for answers in (theirs, ours)]
+        by_function = [_by_function(results) for results in (theirs, ours)]
         self.namespaces = {
             namespace: [
-                entry_of(name, *(answers.get(name, []) for answers in by_function))
+                entry_of(name, *(results.get(name, []) for results in by_function))
                 for name in functions
             ]
             for namespace, functions in namespaces().items()
@@ -79,17 +79,17 @@ class Report:
         return "\n".join(lines)
 
 
-def _by_function(answers: list[dict]) -> dict[str, list[dict]]:
+def _by_function(results: list[dict]) -> dict[str, list[dict]]:
     by_function = {}
-    for answer in answers:
-        by_function.setdefault(answer["function"], []).append(answer)
+    for result in results:
+        by_function.setdefault(result["function"], []).append(result)
     return by_function
 
 
 def entry_of(name: str, theirs: list[dict], ours: list[dict]) -> Entry:
-    """Compares the answers for one function, which are in the same order."""
-    missing = any("missing" in answer for answer in ours)
-    if missing or not any(answer["expression"] for answer in theirs):
+    """Compares the results for one function, which are in the same order."""
+    missing = any("missing" in result for result in ours)
+    if missing or not any(result["expression"] for result in theirs):
         return Entry(name, missing, {})
     in_double = {a["expression"]: a for a in theirs if a["precision"] == "float64"}
     findings = {stage: [] for stage in STAGES}
@@ -187,7 +187,7 @@ INTRODUCTION = """\
 retrograde, with the same random inputs. It compares the values, the gradients with respect to each
 input (for random cotangents), and the gradients of the sum of the squares of these gradients. This
 page was written on {date}, with TensorFlow {TensorFlow} and `--seed {seed}`; without a seed, each
-run uses different inputs. `tests/parity` has a sample of TensorFlow's answers, so that the tests
+run uses different inputs. `tests/parity` has a sample of TensorFlow's results, so that the tests
 compare with them without TensorFlow."""
 
 EXPLANATION = """\

@@ -1,4 +1,4 @@
-"""The process of one library. Makes all calls and writes the answers, one per line.
+"""The process of one library. Makes all calls and writes the results, one per line.
 
 The Python of the library runs it as `python -m parity.worker LIBRARY SEED FILE [START]`. The first
 START calls are skipped, for example after a crash.
@@ -11,18 +11,18 @@ import json
 import sys
 import warnings
 
-from parity.answers import answer
 from parity.calls import all_calls
+from parity.evaluation import evaluate
 
 
 def main(library: str, seed: str, file: str, start: str = "0") -> None:
-    """Appends an answer to `file` for each call from `start` on."""
+    """Appends a result to `file` for each call from `start` on."""
     warnings.simplefilter("ignore")
     tf = importlib.import_module(library)
-    with open(file, "a") as answers:
+    with open(file, "a") as output:
         for call in all_calls()[int(start) :]:
-            answers.write(json.dumps(answer(tf, call, int(seed))) + "\n")
-            answers.flush()
+            output.write(json.dumps(evaluate(tf, call, int(seed))) + "\n")
+            output.flush()
 
 
 if __name__ == "__main__":

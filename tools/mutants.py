@@ -208,12 +208,12 @@ class Mutating:
                 os.write(writing, _run([self._items[test] for test in tests]).encode())
         os.close(writing)
         ready, _, _ = select.select([reading], [], [], 60 * self._options.budget)
-        answer = os.read(reading, 1 << 16).decode() if ready else "hangs"
+        outcome = os.read(reading, 1 << 16).decode() if ready else "hangs"
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        return None if answer == "passed" else answer or "ends the process"
+        return None if outcome == "passed" else outcome or "ends the process"
 
     def _killer_in_a_new_interpreter(self, mutant: Mutant, tests: list[str]) -> str | None:
         if not tests:

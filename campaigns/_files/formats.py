@@ -75,7 +75,7 @@ def _jpeg(rng: random.Random) -> bytes:
 @functools.cache
 def _progressive() -> list[bytes]:
     """Returns progressive files, which our encoder cannot create, from the test data."""
-    path = pathlib.Path(__file__).parents[2] / "tests" / "data" / "image_jpeg_answers.json"
+    path = pathlib.Path(__file__).parents[2] / "tests" / "data" / "image_jpeg_results.json"
     calls = json.loads(path.read_text()) if path.exists() else {}
     hex_strings = {
         call.split("fromhex('")[1].split("'")[0] for call in calls if "fromhex('" in call

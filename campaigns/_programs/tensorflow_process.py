@@ -1,6 +1,6 @@
 """Runs programs with TensorFlow, in another interpreter.
 
-The other process executes this file. It gets one line of JSON for each program and answers with
+The other process executes this file. It gets one line of JSON for each program and replies with
 one, after it has written the results to a file.
 """
 
@@ -43,19 +43,19 @@ class Process:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError("The process that runs TensorFlow ended.")
-        answer = json.loads(line)
+        reply = json.loads(line)
         results = []
         with np.load(self._file) as arrays:
-            for i, (label, dtype) in enumerate(answer["results"]):
+            for i, (label, dtype) in enumerate(reply["results"]):
                 results.append(Result(label, dtype, arrays.get(str(i))))
-        error = None if answer["error"] is None else type(answer["error"], (Exception,), {})()
+        error = None if reply["error"] is None else type(reply["error"], (Exception,), {})()
         if error is not None:
-            error.args = (answer["message"],)
+            error.args = (reply["message"],)
         return Outcome(results, error)
 
 
 def _serve(file: str) -> None:
-    answers = sys.stdout
+    output = sys.stdout
     sys.stdout = sys.stderr  # TensorFlow may print
     sys.path[0] = str(_ROOT)
     import tensorflow as tf
@@ -67,12 +67,12 @@ def _serve(file: str) -> None:
         arrays = {str(i): k.value for i, k in enumerate(outcome.results) if k.value is not None}
         np.savez(file, **{n: _storable(x) for n, x in arrays.items()})
         error = outcome.error
-        answer = {
+        reply = {
             "results": [(k.label, k.dtype) for k in outcome.results],
             "error": None if error is None else type(error).__name__,
             "message": str(error)[:300],
         }
-        print(json.dumps(answer), file=answers, flush=True)
+        print(json.dumps(reply), file=output, flush=True)
 
 
 def _storable(x: np.ndarray) -> np.ndarray:

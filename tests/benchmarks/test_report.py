@@ -270,11 +270,11 @@ def test_the_error_of_a_process_has_the_last_line_of_stderr(tmp_path):
         worker.request("versions")
 
 
-def test_a_process_that_does_not_answer_is_killed(tmp_path):
+def test_a_process_that_does_not_reply_is_killed(tmp_path):
     python = fake_python(tmp_path, "exec sleep 60")
 
     with (
         processes.WorkerProcess(python, PEERS[0], time_limit=0.2) as worker,
-        pytest.raises(processes.PeerError, match=r"^no answer within 0\.2 s$"),
+        pytest.raises(processes.PeerError, match=r"^no reply within 0\.2 s$"),
     ):
         worker.request("versions")

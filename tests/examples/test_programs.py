@@ -4,23 +4,23 @@ import pytest
 
 from parity.programs import EXAMPLES, compare_results
 
-ANSWERS = EXAMPLES.recorded_results()
+EXPECTED = EXAMPLES.recorded_results()
 
 
 def test_all_examples_have_recorded_results():
-    assert sorted(ANSWERS) == EXAMPLES.names()
+    assert sorted(EXPECTED) == EXAMPLES.names()
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERS))
+@pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_results_agree_with_tensorflow(example, name, capsys):
     numbers = {n: float(x) for n, x in example(name).main(["--small"]).items()}
     printed = capsys.readouterr().out
 
-    assert compare_results(ANSWERS[name], numbers, EXAMPLES.tolerance).wrong == []
+    assert compare_results(EXPECTED[name], numbers, EXAMPLES.tolerance).wrong == []
     assert [number for number in numbers if number not in printed] == []
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERS))
+@pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_an_example_imports_tensorflow_and_states_its_topic(name):
     text = (EXAMPLES.folder / f"{name}.py").read_text()
 

@@ -1,6 +1,6 @@
 """Layers for gradient tests, and their results from Keras on JAX.
 
-`layer_answers.json` holds the loss and directional derivatives of each deterministic layer in
+`layer_results.json` holds the loss and directional derivatives of each deterministic layer in
 float32. After changing the table, run this file with Keras and JAX installed:
 
     KERAS_BACKEND=jax python tests/keras/layer_table.py
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-ANSWERS_PATH = pathlib.Path(__file__).parents[1] / "data" / "layer_answers.json"
+EXPECTED_PATH = pathlib.Path(__file__).parents[1] / "data" / "layer_results.json"
 
 
 class Layer(NamedTuple):
@@ -361,7 +361,7 @@ class LayerCase:
         return total
 
 
-def _jax_answer(label: str) -> list[float]:
+def _jax_result(label: str) -> list[float]:
     """Returns the loss and its directional derivatives."""
     import jax
     import keras
@@ -388,5 +388,5 @@ if __name__ == "__main__":
     assert keras.backend.backend() == "jax"
     table = {label: layer for label, layer in layers(keras).items() if not layer.random}
     del table["Activation-sparsemax"]  # Keras's result on JAX does not sum to 1
-    lines = [f"{json.dumps(label)}: {json.dumps(_jax_answer(label))}" for label in table]
-    ANSWERS_PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    lines = [f"{json.dumps(label)}: {json.dumps(_jax_result(label))}" for label in table]
+    EXPECTED_PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -9,12 +9,12 @@ import pytest
 
 import retrograde as tf
 from retrograde import keras
-from tests.keras.layer_table import ANSWERS_PATH, LayerCase, layers
+from tests.keras.layer_table import EXPECTED_PATH, LayerCase, layers
 
 TABLE = layers(keras)
 FLOAT64_LAYERS = [label for label, layer in TABLE.items() if not layer.float32_only]
 SECOND_ORDER_LAYERS = [label for label, layer in TABLE.items() if layer.second_order]
-ANSWERS = json.loads(ANSWERS_PATH.read_text())
+EXPECTED = json.loads(EXPECTED_PATH.read_text())
 STEP = 1e-6
 
 
@@ -126,12 +126,12 @@ def test_compiled_gradients_match_eager(label):
     assert_traced_gradients_match(label, True, 3e-8 if TABLE[label].random else 1e-9)
 
 
-@pytest.mark.parametrize("label", ANSWERS)
+@pytest.mark.parametrize("label", EXPECTED)
 def test_gradients_match_keras_on_jax(label):
     case = make_case(label, "float32")
     loss, gradients = loss_and_gradients(case, *set_weights(case, [*case.inputs, *case.weights]))
     actual = [float(loss), *directional_derivatives(case, gradients)]
-    np.testing.assert_allclose(actual, ANSWERS[label], rtol=1e-4, atol=2e-5)
+    np.testing.assert_allclose(actual, EXPECTED[label], rtol=1e-4, atol=2e-5)
 
 
 NOT_IN_TABLE = {

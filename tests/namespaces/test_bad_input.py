@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import retrograde as tf
-from parity.answers import Sources, find, leaves
 from parity.calls import namespaces
+from parity.evaluation import Sources, find, leaves
 
 PACKAGE = str(pathlib.Path(tf.__file__).parent)
 

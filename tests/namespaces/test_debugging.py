@@ -12,19 +12,19 @@ from retrograde.core.apply import PRIMITIVES
 from retrograde.core.recorders import thread
 from retrograde.diagnose.nonfinite import monitor
 from retrograde.testing import check_gradients
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_raises
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "debugging_answers.json").read_text())
+EXPECTED = json.loads((DATA / "debugging_results.json").read_text())
 Invalid = tf.errors.InvalidArgumentError
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_is_that_of_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"
 
 
 # check_numerics

@@ -10,13 +10,13 @@ import pytest
 
 import retrograde as tf
 from retrograde.experimental.numpy import dtypes
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_gradients, assert_raises, float64, gradient
 
 tnp = tf.experimental.numpy
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "numpy_answers.json").read_text())
-WITH_BEHAVIOR = json.loads((DATA / "numpy_behavior_answers.json").read_text())
+EXPECTED = json.loads((DATA / "numpy_results.json").read_text())
+WITH_BEHAVIOR = json.loads((DATA / "numpy_behavior_results.json").read_text())
 NAMES = json.loads((DATA / "numpy_signatures.json").read_text())
 
 
@@ -35,19 +35,19 @@ def numpy_behavior():
                 setattr(cls, name, attributes[name])
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_matches_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"
 
 
 @pytest.mark.parametrize("call", WITH_BEHAVIOR)
 @pytest.mark.usefixtures("numpy_behavior")
 def test_result_with_numpy_behavior_matches_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, WITH_BEHAVIOR[call]), f"got {actual}, expected {WITH_BEHAVIOR[call]}"
+    assert is_close(actual, WITH_BEHAVIOR[call]), f"got {actual}, expected {WITH_BEHAVIOR[call]}"
 
 
 def test_names_match_tensorflow():

@@ -9,21 +9,21 @@ import pytest
 
 import retrograde as tf
 from retrograde.image._resampling_weights import resize_weights
-from tests.data.answers import answer
+from tests.data.recorded_results import evaluate
 from tests.namespaces.helpers import assert_gradients, gradient
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-FILES = sorted(DATA.glob("image_*_answers.json"))
-ANSWERS = {call: a for path in FILES for call, a in json.loads(path.read_text()).items()}
+FILES = sorted(DATA.glob("image_*_results.json"))
+EXPECTED = {call: a for path in FILES for call, a in json.loads(path.read_text()).items()}
 
 
 EPSILON = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 3e-6, "float64": 3e-6}
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_agrees_with_tensorflow(call):
     # In SSIM, variances are small differences of large means, so rounding errors are larger.
-    assert_same(answer(call, tf), ANSWERS[call], times=20 if "ssim" in call else 1)
+    assert_same(evaluate(call, tf), EXPECTED[call], times=20 if "ssim" in call else 1)
 
 
 def assert_same(actual, expected, times):
@@ -406,7 +406,7 @@ def test_jpeg_round_trip_of_noise_at_quality_100():
 def test_corrupted_files_are_decoded_or_raise_invalid_argument_error(kind):
     """They cause no other error and no endless loop."""
     start = {"png": "89504e47", "gif": "47494638", "bmp": "424d", "jpeg": "ffd8ff"}[kind]
-    files = re.findall(rf"fromhex\('({start}[0-9a-f]{{100,}})'\)", " ".join(ANSWERS))
+    files = re.findall(rf"fromhex\('({start}[0-9a-f]{{100,}})'\)", " ".join(EXPECTED))
     rng = np.random.default_rng(9)
     errors = 0
     for i in range(150):

@@ -6,15 +6,15 @@ import pathlib
 import pytest
 
 import retrograde as tf
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 
-ANSWERS = json.loads(
-    (pathlib.Path(__file__).parents[1] / "data" / "linalg_answers.json").read_text()
+EXPECTED = json.loads(
+    (pathlib.Path(__file__).parents[1] / "data" / "linalg_results.json").read_text()
 )
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_matches_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"

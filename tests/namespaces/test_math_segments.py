@@ -9,20 +9,20 @@ import pytest
 import retrograde as tf
 from retrograde.errors import InvalidArgumentError
 from retrograde.testing import check_gradients
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import INEXACT, assert_gradients, assert_raises, float64, gradient
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "segment_answers.json").read_text())
+EXPECTED = json.loads((DATA / "segment_results.json").read_text())
 KINDS = ("sum", "mean", "max", "min", "prod")
 UNSORTED = (*KINDS, "sqrt_n")
 
 
-@pytest.mark.parametrize("expression", ANSWERS)
+@pytest.mark.parametrize("expression", EXPECTED)
 def test_values_and_gradients_match_tensorflow(expression):
-    actual = answer(expression, tf)
+    actual = evaluate(expression, tf)
 
-    assert same(actual, ANSWERS[expression]), f"{actual}, expected {ANSWERS[expression]}"
+    assert is_close(actual, EXPECTED[expression]), f"{actual}, expected {EXPECTED[expression]}"
 
 
 DATA_ROWS = [[1.5, -2.0], [0.3, 4.0], [2.5, 0.7], [-1.1, 0.2]]

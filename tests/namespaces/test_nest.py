@@ -7,19 +7,19 @@ import pathlib
 import pytest
 
 import retrograde as tf
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "nest_answers.json").read_text())
+EXPECTED = json.loads((DATA / "nest_results.json").read_text())
 
 Point = collections.namedtuple("Point", "x y")
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_agrees_with_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"
 
 
 def test_named_tuples_keep_their_type():

@@ -6,14 +6,14 @@ import pathlib
 import pytest
 
 import retrograde as tf
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "loss_answers.json").read_text())
+EXPECTED = json.loads((DATA / "loss_results.json").read_text())
 
 
-@pytest.mark.parametrize("expression", ANSWERS)
+@pytest.mark.parametrize("expression", EXPECTED)
 def test_values_and_gradients_match_tensorflow(expression):
-    actual = answer(expression, tf)
+    actual = evaluate(expression, tf)
 
-    assert same(actual, ANSWERS[expression]), f"{actual}, expected {ANSWERS[expression]}"
+    assert is_close(actual, EXPECTED[expression]), f"{actual}, expected {EXPECTED[expression]}"

@@ -8,22 +8,22 @@ import pytest
 
 import retrograde as tf
 from retrograde.errors import InvalidArgumentError, UnimplementedError
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_gradients, assert_raises, gradient
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "pooling_answers.json").read_text())
+EXPECTED = json.loads((DATA / "pooling_results.json").read_text())
 
 
 def random_array(*shape):
     return np.random.default_rng(list(shape)).standard_normal(shape)
 
 
-@pytest.mark.parametrize("expression", ANSWERS)
+@pytest.mark.parametrize("expression", EXPECTED)
 def test_result_matches_tensorflow(expression):
-    actual = answer(expression, tf)
+    actual = evaluate(expression, tf)
 
-    assert same(actual, ANSWERS[expression]), actual
+    assert is_close(actual, EXPECTED[expression]), actual
 
 
 # fmt: off

@@ -10,11 +10,11 @@ import pytest
 
 import retrograde as tf
 from retrograde.testing import check_gradients
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_raises, float64
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "ragged_answers.json").read_text())
+EXPECTED = json.loads((DATA / "ragged_results.json").read_text())
 
 
 def make_ragged(values, lengths=(2, 0, 1, 3)):
@@ -25,11 +25,11 @@ def make_nested(values):
     return tf.RaggedTensor.from_nested_row_lengths(values, [[2, 0, 1], [2, 1, 3]])
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_agrees_with_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"
 
 
 # Gradients

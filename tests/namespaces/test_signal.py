@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_gradients, assert_raises, gradient
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "signal_answers.json").read_text())
+EXPECTED = json.loads((DATA / "signal_results.json").read_text())
 
 X = np.sin(np.arange(6.0) ** 2)
 M = np.cos(np.arange(12.0) ** 2).reshape(3, 4)
@@ -19,11 +19,11 @@ Z = M + 1j * np.sin(M * 3)
 Z3 = Z.reshape(2, 2, 3)
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_matches_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"
 
 
 # Functions that TensorFlow does not implement on the CPU

@@ -8,11 +8,11 @@ import pytest
 
 import retrograde as tf
 from retrograde.testing import check_gradients
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_raises, float64
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "sparse_answers.json").read_text())
+EXPECTED = json.loads((DATA / "sparse_results.json").read_text())
 INDICES = [[0, 1], [0, 2], [2, 0], [2, 2]]
 OTHER_INDICES = [[0, 0], [0, 2], [2, 2], [3, 1]]
 VALUES = [0.7, -1.2, 0.4, 1.9]
@@ -23,11 +23,11 @@ def sparse(values, indices=INDICES):
     return tf.SparseTensor(indices, values, [4, 3])
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_agrees_with_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"
 
 
 GRADIENTS = {

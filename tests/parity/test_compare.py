@@ -9,7 +9,6 @@ import pytest
 import retrograde as tf
 from parity import __main__ as command
 from parity import recorded, report
-from parity.answers import Sources, answer, from_json, leaves, to_json
 from parity.calls import Call, all_calls, namespaces
 from parity.compare import (
     BEYOND,
@@ -23,6 +22,7 @@ from parity.compare import (
     is_random,
 )
 from parity.differences import Difference
+from parity.evaluation import Sources, evaluate, from_json, leaves, to_json
 from parity.report import Report, entry_of
 
 
@@ -31,7 +31,7 @@ def leaf(values, dtype="float64"):
 
 
 def make_result(value=None, gradient=None, second=None, sources=(), **more):
-    """Returns an answer with some stages."""
+    """Returns a result with some stages."""
     stages = {"value": value, "gradient": gradient, "second": second}
     recorded_stages = {stage: parts for stage, parts in stages.items() if parts is not None}
     about = {"function": "tf.f", "expression": "f()", "precision": "float64"}
@@ -49,7 +49,7 @@ def kinds(theirs, ours):
     return [finding.kind for finding in compare(theirs, ours).values()]
 
 
-def test_equal_answers_are_the_same():
+def test_equal_results_are_the_same():
     assert kinds(ONE, json.loads(json.dumps(ONE))) == [SAME] * 3
 
 
@@ -123,9 +123,9 @@ def test_a_result_that_tensorflow_lacks_is_beyond():
 
 
 def test_exception_classes_are_compared():
-    theirs, same, other = (make_result(error=["value", kind, "no"]) for kind in ("A", "A", "B"))
+    theirs, equal, other = (make_result(error=["value", kind, "no"]) for kind in ("A", "A", "B"))
 
-    assert kinds(theirs, same) == [SAME, NOTHING, NOTHING]
+    assert kinds(theirs, equal) == [SAME, NOTHING, NOTHING]
     assert compare(theirs, other)["value"] == Finding(DIFFERENT, "raises B, expected A: no")
     assert compare(theirs, ONE)["value"].kind == BEYOND
     assert kinds(make_result(error=["value", "crash", ""]), other) == [NOTHING] * 3
@@ -177,11 +177,11 @@ def test_random_numbers_are_compared_in_shape_and_dtype():
     assert not is_random("tf.math.sin")
 
 
-# Answers
+# Results
 
 
-def test_an_answer_has_the_gradients_for_random_cotangents():
-    result = answer(tf, Call("tf.square", "f(S(3))", "float64"), seed=5)
+def test_a_result_has_the_gradients_for_random_cotangents():
+    result = evaluate(tf, Call("tf.square", "f(S(3))", "float64"), seed=5)
 
     (x,), (y,), (g,), (h,) = (
         map(from_json, result[key]) for key in ("sources", "value", "gradient", "second")
@@ -194,11 +194,11 @@ def test_an_answer_has_the_gradients_for_random_cotangents():
 
 def test_other_seeds_give_other_sources_and_both_precisions_the_same():
     calls = [Call("tf.sin", "f(S(3))", precision) for precision in ("float32", "float64")]
-    narrow, wide = (from_json(answer(tf, call, 1)["sources"][0]) for call in calls)
+    narrow, wide = (from_json(evaluate(tf, call, 1)["sources"][0]) for call in calls)
 
     assert narrow.dtype == np.float32
     assert (narrow == wide).all()
-    assert (wide != from_json(answer(tf, calls[1], 2)["sources"][0])).all()
+    assert (wide != from_json(evaluate(tf, calls[1], 2)["sources"][0])).all()
 
 
 @pytest.mark.parametrize(
@@ -213,13 +213,13 @@ def test_errors_are_recorded_with_their_stage(expression, stage, monkeypatch):
         return x * 1.0, back
 
     monkeypatch.setattr(tf, "broken", broken, raising=False)
-    result = answer(tf, Call("tf.broken", expression, "float64"), 1)
+    result = evaluate(tf, Call("tf.broken", expression, "float64"), 1)
 
     assert result.get("error", [None])[0] == stage
 
 
 def test_missing_functions_are_recorded():
-    assert answer(tf, Call("tf.no_such", "f(S(3))", "float64"), 1)["missing"]
+    assert evaluate(tf, Call("tf.no_such", "f(S(3))", "float64"), 1)["missing"]
 
 
 def test_kinds_of_sources():
@@ -283,8 +283,8 @@ def test_a_call_for_single_precision_only_is_compared_in_it():
 
 
 @pytest.fixture
-def answers():
-    """Returns answers for all functions: one is missing, one differs, the others agree."""
+def results():
+    """Returns results for all functions: one is missing, one differs, the others agree."""
 
     def every(**changes):
         return [
@@ -296,9 +296,9 @@ def answers():
     return every(), every(tf_abs=wrong, tf_math_sin={"missing": True})
 
 
-def test_the_report_counts(answers, monkeypatch):
+def test_the_report_counts(results, monkeypatch):
     monkeypatch.setattr(report, "DIFFERENCES", {})
-    result = Report(*answers)
+    result = Report(*results)
     rows = {row[0]: row[1:] for row in result.rows()}
 
     functions = namespaces()["tf"]
@@ -312,10 +312,10 @@ def test_the_report_counts(answers, monkeypatch):
     assert f"tf.abs, value: {wrong}" in result.text()
 
 
-def test_the_page_links_differences(answers, monkeypatch):
+def test_the_page_links_differences(results, monkeypatch):
     listed = {("tf.abs", "value"): Difference("NaN-safe zero cotangents", "")}
     monkeypatch.setattr(report, "DIFFERENCES", listed)
-    result = Report(*answers)
+    result = Report(*results)
     text = report.page(
         result, {"TensorFlow": "2.21", "date": "today", "seed": "1"}, ["| programs |"]
     )
@@ -355,7 +355,7 @@ def test_a_call_that_crashes_the_process_is_recorded(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "all_calls", lambda: calls)
     monkeypatch.setattr(subprocess, "run", dies_of_the_third)
 
-    results = command.answers_of("tensorflow", "python", 1, tmp_path)
+    results = command.results_of("tensorflow", "python", 1, tmp_path)
 
     assert starts == [0, 3]
     assert [a["function"] for a in results] == [call.function for call in calls]
@@ -366,11 +366,11 @@ def test_a_library_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: None)
 
     with pytest.raises(SystemExit, match="tensorflow cannot be started"):
-        command.answers_of("tensorflow", "python", 1, tmp_path)
+        command.results_of("tensorflow", "python", 1, tmp_path)
 
 
-def test_long_answers_are_not_recorded(monkeypatch, tmp_path):
-    monkeypatch.setattr(recorded, "FILE", tmp_path / "answers.gz")
+def test_long_results_are_not_recorded(monkeypatch, tmp_path):
+    monkeypatch.setattr(recorded, "FILE", tmp_path / "results.gz")
     long = {**ONE, "function": "tf.g", "value": [leaf(np.zeros(9000))]}
 
     wide = {key: value for key, value in ONE.items() if key != "sources"}

@@ -67,7 +67,7 @@ def failure_of(fact):
         logging.disable(logging.NOTSET)
     actual = plain(names.get("result", "<no result>"))
     tolerances = fact.get("rtol", 1e-4), fact.get("atol", 1e-5)
-    if same(actual, fact["expected"], *tolerances):
+    if is_close(actual, fact["expected"], *tolerances):
         return None
     return f"got {actual}, expected {fact['expected']}"
 
@@ -91,7 +91,7 @@ def plain(x):
     return x if x is None or isinstance(x, bool | str | int | float) else repr(x)
 
 
-def same(actual, expected, rtol, atol):
+def is_close(actual, expected, rtol, atol):
     """Returns whether two results agree."""
     if isinstance(actual, bool) or isinstance(expected, bool):
         return actual is expected
@@ -99,10 +99,10 @@ def same(actual, expected, rtol, atol):
         return abs(actual - expected) <= atol + rtol * abs(expected)
     if isinstance(actual, list) and isinstance(expected, list):
         return len(actual) == len(expected) and all(
-            same(a, e, rtol, atol) for a, e in zip(actual, expected, strict=True)
+            is_close(a, e, rtol, atol) for a, e in zip(actual, expected, strict=True)
         )
     if isinstance(actual, dict) and isinstance(expected, dict):
         return actual.keys() == expected.keys() and all(
-            same(actual[key], expected[key], rtol, atol) for key in expected
+            is_close(actual[key], expected[key], rtol, atol) for key in expected
         )
     return type(actual) is type(expected) and actual == expected

@@ -89,16 +89,16 @@ def test_programs_are_run_compared_and_recorded(tmp_path):
         "pathlib.Path(sys.argv[sys.argv.index('--numbers') + 1]).write_text('{\"a\": [0.1]}')\n"
     )
     (tmp_path / "bad.py").write_text("# program\nraise ValueError('no good')\n")
-    kind = Programs("test", tmp_path, tmp_path / "answers.json", "# program", (), 1e-3)
+    kind = Programs("test", tmp_path, tmp_path / "results.json", "# program", (), 1e-3)
     progress = []
 
-    outcomes, answers = programs.compare(
+    outcomes, results = programs.compare(
         kind, sys.executable, sys.executable, tmp_path, progress.append
     )
-    kind.record(answers)
+    kind.record(results)
 
     assert progress == ["test bad", "test good"]
     assert outcomes["good"] == Outcome("1 values", 0.0, [])
     assert outcomes["bad"].wrong == ["fails: ValueError: no good"] * 2
-    assert kind.recorded_results() == answers
-    assert json.loads(kind.answers.read_text())["good"] == {"a": [0.1]}
+    assert kind.recorded_results() == results
+    assert json.loads(kind.results_file.read_text())["good"] == {"a": [0.1]}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from parity.answers import Sources, find, leaves
 from parity.calls import namespaces
+from parity.evaluation import Sources, find, leaves
 from retrograde.values import dtypes
 
 SEEDS = (1, 2, 3, 2)

@@ -17,7 +17,7 @@ from parity.programs import GUIDES, compare_results, results_of
 from retrograde.tensorflow_shim import compatibility
 from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 
-ANSWERS = GUIDES.recorded_results()
+EXPECTED = GUIDES.recorded_results()
 SOURCE = {"PYTHONPATH": str(ROOT / "src")}
 
 
@@ -41,13 +41,13 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_all_guides_have_recorded_answers():
-    assert sorted(ANSWERS) == GUIDES.names()
+def test_all_guides_have_recorded_results():
+    assert sorted(EXPECTED) == GUIDES.names()
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERS))
+@pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_guide_gives_the_same_results_as_in_tensorflow(name, run):
-    outcome = compare_results(ANSWERS[name], run(name), GUIDES.tolerance)
+    outcome = compare_results(EXPECTED[name], run(name), GUIDES.tolerance)
 
     assert outcome.wrong == []
 
@@ -57,10 +57,10 @@ def test_a_guide_runs_with_retrograde_run(tmp_path):
 
     results = results_of(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
 
-    assert compare_results(ANSWERS["tensor_slicing"], results, GUIDES.tolerance).wrong == []
+    assert compare_results(EXPECTED["tensor_slicing"], results, GUIDES.tolerance).wrong == []
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERS))
+@pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_guide_has_cells_and_uses_only_supported_names(name):
     path = GUIDES.folder / f"{name}.py"
     text = path.read_text()

@@ -9,22 +9,22 @@ import pytest
 import retrograde as tf
 from retrograde.core.recorders import Recorder, use_recorders
 from retrograde.testing import check_gradients
-from tests.data.answers import answer, same
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_raises
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = {
+EXPECTED = {
     call: expected
-    for name in ("control_flow_answers.json", "tensor_array_answers.json")
+    for name in ("control_flow_results.json", "tensor_array_results.json")
     for call, expected in json.loads((DATA / name).read_text()).items()
 }
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", EXPECTED)
 def test_result_matches_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"
 
 
 # Derivatives

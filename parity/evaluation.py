@@ -1,4 +1,4 @@
-"""Computes a library's answer to a call: value, gradients and second derivatives."""
+"""Evaluates a call in a library: its value, gradients and second derivatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find(tf: Any, name: str) -> Any:
     return functools.reduce(lambda at, part: getattr(at, part, None), name.split(".")[1:], tf)
 
 
-def answer(tf: Any, call: Call, seed: int) -> dict:
+def evaluate(tf: Any, call: Call, seed: int) -> dict:
     """Evaluates a call and returns its fields, extended by the results, as JSON values.
 
     `value` lists the leaves of the result. `gradient` lists the gradients with respect to the

@@ -10,10 +10,10 @@ import pytest
 
 import retrograde
 from parity import recorded
-from parity.answers import answer, find
 from parity.calls import Call, namespaces
 from parity.compare import DIFFERENT, LISTED, STAGES
 from parity.differences import DIFFERENCES
+from parity.evaluation import evaluate, find
 from parity.report import DIFFERENCES_PAGE, entry_of
 from tests.parity.missing_functions import MISSING
 
@@ -25,7 +25,7 @@ def test_function_agrees_with_tensorflow(function):
     theirs = THEIRS[function]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours = [answer(retrograde, _call(their), SEED) for their in theirs]
+        ours = [evaluate(retrograde, _call(their), SEED) for their in theirs]
 
     entry = entry_of(function, theirs, ours)
 

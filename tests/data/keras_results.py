@@ -1,9 +1,9 @@
 """Evaluates Keras expressions and compares the results with those recorded from Keras on JAX.
 
-`keras_answers.json` maps expressions to the results of Keras on JAX. To add an expression, add it
+`keras_results.json` maps expressions to the results of Keras on JAX. To add an expression, add it
 with the result `null` and run this file with Keras and JAX installed:
 
-    KERAS_BACKEND=jax python tests/data/keras_answers.py
+    KERAS_BACKEND=jax python tests/data/keras_results.py
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-PATH = pathlib.Path(__file__).with_name("keras_answers.json")
+PATH = pathlib.Path(__file__).with_name("keras_results.json")
 
 
-def answer(expression: str, keras: Any, gradients: Callable) -> Any:
+def evaluate(expression: str, keras: Any, gradients: Callable) -> Any:
     """Evaluates `expression`. Returns JSON data, or the class of the error.
 
     `gradients(f, xs)` returns `f(*xs)` and the gradients of its sum with respect to `xs`.
@@ -69,22 +69,22 @@ def _numbers(array: np.ndarray) -> list:
     return [repr(v) if not math.isfinite(v) else float(f"{v:.8g}") for v in map(float, flat)]
 
 
-def same(actual: Any, expected: Any, rtol: float = 2e-5) -> bool:
+def is_close(actual: Any, expected: Any, rtol: float = 2e-5) -> bool:
     """Returns whether two results agree. Floats are compared with a tolerance for float32."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return actual.keys() == expected.keys() and all(
-            same(actual[key], expected[key]) for key in expected
+            is_close(actual[key], expected[key]) for key in expected
         )
     if isinstance(expected, list) and isinstance(actual, list):
-        return len(actual) == len(expected) and all(map(same, actual, expected))
+        return len(actual) == len(expected) and all(map(is_close, actual, expected))
     if type(expected) is float and type(actual) is float:
         return abs(actual - expected) <= 2e-6 + rtol * abs(expected)
     return type(actual) is type(expected) and actual == expected
 
 
-def write(answers: dict[str, Any]) -> None:
-    """Writes the answers with one line for each expression."""
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in answers.items()]
+def write(results: dict[str, Any]) -> None:
+    """Writes the results with one line for each expression."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in results.items()]
     PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -99,4 +99,4 @@ if __name__ == "__main__":
     import keras
 
     assert keras.backend.backend() == "jax"
-    write({e: answer(e, keras, _jax_value_and_gradients) for e in json.loads(PATH.read_text())})
+    write({e: evaluate(e, keras, _jax_value_and_gradients) for e in json.loads(PATH.read_text())})

@@ -1,11 +1,11 @@
 """Evaluates expressions and compares the results with those recorded from TensorFlow.
 
-Each `*_answers.json` file maps expressions to TensorFlow's results. To add an expression, add it
+Each `*_results.json` file maps expressions to TensorFlow's results. To add an expression, add it
 with the result `null` and run this file with TensorFlow installed:
 
-    python tests/data/answers.py tests/data/array_answers.json
+    python tests/data/recorded_results.py tests/data/array_results.json
 
-The results in `numpy_behavior_answers.json` are recorded after
+The results in `numpy_behavior_results.json` are recorded after
 `experimental_enable_numpy_behavior`.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 
-def answer(expression: str, tf: Any) -> Any:
+def evaluate(expression: str, tf: Any) -> Any:
     """Evaluates `expression` with the library `tf`. Returns JSON data or the error class."""
 
     def grad(f, *xs):
@@ -136,22 +136,22 @@ def _numbers(x: Any) -> Any:
     return x.decode() if isinstance(x, bytes) else x
 
 
-def same(actual: Any, expected: Any) -> bool:
+def is_close(actual: Any, expected: Any) -> bool:
     """Returns whether two results agree. Floats are compared with a tolerance for float32."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return actual.keys() == expected.keys() and all(
-            same(actual[key], expected[key]) for key in expected
+            is_close(actual[key], expected[key]) for key in expected
         )
     if isinstance(expected, list) and isinstance(actual, list):
-        return len(actual) == len(expected) and all(map(same, actual, expected))
+        return len(actual) == len(expected) and all(map(is_close, actual, expected))
     if type(expected) is float and type(actual) is float:
         return abs(actual - expected) <= 1e-7 + 1e-6 * abs(expected)
     return type(actual) is type(expected) and actual == expected
 
 
-def write(path: pathlib.Path, answers: dict[str, Any]) -> None:
-    """Writes a file of answers with one line for each expression."""
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in answers.items()]
+def write(path: pathlib.Path, results: dict[str, Any]) -> None:
+    """Writes a file of results with one line for each expression."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in results.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -159,6 +159,6 @@ if __name__ == "__main__":
     import tensorflow
 
     path = pathlib.Path(sys.argv[1])
-    if path.name == "numpy_behavior_answers.json":
+    if path.name == "numpy_behavior_results.json":
         tensorflow.experimental.numpy.experimental_enable_numpy_behavior()
-    write(path, {e: answer(e, tensorflow) for e in json.loads(path.read_text())})
+    write(path, {e: evaluate(e, tensorflow) for e in json.loads(path.read_text())})
