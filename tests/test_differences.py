@@ -50,7 +50,7 @@ def test_cross_entropy_with_labels_that_do_not_sum_to_one():
     check_gradients(f, [tf.constant([[0.3, -0.2]], tf.float64)])
 
 
-def test_a_zero_label_at_a_logit_of_minus_infinity_contributes_nothing():
+def test_a_zero_label_at_a_logit_of_minus_infinity_does_not_contribute():
     y = tf.nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, -np.inf]])
     assert y.numpy().tolist() == [0.0]
 
@@ -417,7 +417,7 @@ def test_random_numbers_in_a_parallel_map_differ_in_each_epoch():
     assert set(first).isdisjoint(second)
 
 
-def test_an_abandoned_iteration_leaves_no_lock(tmp_path):
+def test_an_abandoned_iteration_releases_its_lock(tmp_path):
     cached = tf.data.Dataset.range(3).cache(str(tmp_path / "cache"))
     next(iter(cached))
     assert list(tmp_path.iterdir()) == []
@@ -456,7 +456,7 @@ def test_a_checkpoint_is_one_file(tmp_path):
     checkpoint.restore(path + ".safetensors").assert_consumed()
 
 
-def test_nothing_is_restored_if_one_value_does_not_match(tmp_path):
+def test_no_value_is_restored_if_one_does_not_match(tmp_path):
     path = tf.train.Checkpoint(a=tf.Variable(1.0), b=tf.Variable(1.0)).write(tmp_path / "a")
     a = tf.Variable(0.0)
     with pytest.raises(ValueError, match="incompatible"):
@@ -506,7 +506,7 @@ def test_truncated_compressed_data_raises_data_loss_error(compression, compress,
             read()
 
 
-def test_trace_export_writes_nothing(tmp_path):
+def test_trace_export_does_not_write_files(tmp_path):
     with tf.summary.create_file_writer(tmp_path).as_default():
         (file,) = tmp_path.iterdir()
         before = file.stat().st_size
@@ -820,7 +820,7 @@ def test_versions():
         assert tensorflow.__version__ == tf.version.VERSION != tf.__version__
 
 
-def test_autograph_changes_nothing():
+def test_autograph_has_no_effect():
     def f(x):
         return x
 

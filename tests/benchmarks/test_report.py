@@ -131,7 +131,7 @@ def test_value_table_shows_a_dash_for_a_missing_peer(square):
     )
 
 
-def test_goal_table_says_which_goals_are_met(square):
+def test_goal_table_shows_which_goals_are_met(square):
     goals = [
         Goal("square", "tensorflow", "retrograde", 20),
         Goal("square", "torch", "retrograde", 1),

@@ -102,7 +102,7 @@ def test_inputs_of_different_dtypes_raise(make_primitive, position):
         apply(primitive, tuple(inputs[: position + 1]))
 
 
-def test_a_primitive_can_word_the_errors_of_its_kernel(make_primitive):
+def test_a_primitive_can_reword_the_errors_of_its_kernel(make_primitive):
     def fail(*_, **__):
         raise ValueError("a NumPy message")
 

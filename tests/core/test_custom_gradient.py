@@ -173,7 +173,7 @@ def test_gradients_can_be_indexed_slices():
     assert tf.convert_to_tensor(g).numpy().tolist() == [[1.0] * 3, [0.0] * 3]
 
 
-def test_nothing_is_kept_without_a_tape():
+def test_no_values_are_kept_without_a_tape():
     x = tf.constant([1.0])
     gc.disable()
     try:

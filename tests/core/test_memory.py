@@ -288,13 +288,13 @@ def count_garbage(f):
     return gc.collect()
 
 
-def test_a_training_step_leaves_no_cycles():
+def test_a_training_step_creates_no_reference_cycles():
     v = tf.Variable([1.0, 2.0, 3.0])
 
     assert count_garbage(lambda: step(v)) == 0
 
 
-def test_higher_orders_leave_no_cycles():
+def test_higher_orders_create_no_reference_cycles():
     x = tf.Variable(2.0)
 
     def third():
@@ -308,7 +308,7 @@ def test_higher_orders_leave_no_cycles():
     assert count_garbage(third) == 0
 
 
-def test_persistent_tapes_leave_no_cycles():
+def test_persistent_tapes_create_no_reference_cycles():
     x = tf.Variable(2.0)
 
     def run():
@@ -320,7 +320,7 @@ def test_persistent_tapes_leave_no_cycles():
     assert count_garbage(run) == 0
 
 
-def test_errors_leave_no_cycles():
+def test_errors_create_no_reference_cycles():
     x = tf.Variable([1.0, 2.0])
 
     def run():
@@ -335,7 +335,7 @@ def test_errors_leave_no_cycles():
     assert count_garbage(run) == 0
 
 
-def test_custom_gradients_leave_no_cycles():
+def test_custom_gradients_create_no_reference_cycles():
     @tf.custom_gradient
     def f(x):
         y = tf.exp(x)
@@ -353,7 +353,7 @@ def test_custom_gradients_leave_no_cycles():
     assert count_garbage(run) == 0
 
 
-def test_variables_and_tensors_leave_no_cycles():
+def test_variables_and_tensors_create_no_reference_cycles():
     def run():
         v = tf.Variable([1.0, 2.0])
         v.assign(v + 1.0)

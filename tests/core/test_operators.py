@@ -60,7 +60,7 @@ def test_operators_match_numpy(f, operands):
 @pytest.mark.parametrize(
     "number", [2, 2.0, True, np.float32(2), np.float64(2), np.int64(2)], ids=repr
 )
-def test_numbers_take_the_dtype_of_the_tensor(f, number):
+def test_numbers_are_cast_to_the_dtype_of_the_tensor(f, number):
     for create in (tf.constant, tf.Variable):
         assert_same(f(create(A), number), f(A, np.float32(number)))
         assert_same(f(number, create(A)), f(np.float32(number), A))

@@ -194,7 +194,7 @@ def test_tapes_and_other_recorders_can_be_active_together():
     assert float(tape.gradient(y, x)) == 6.0
 
 
-def test_nothing_is_recorded_without_active_recorders():
+def test_no_calls_are_recorded_without_active_recorders():
     x, events = tf.Variable(3.0), EventLog()
 
     with use_recorders([events]), tf.GradientTape() as tape:

@@ -46,7 +46,7 @@ def test_parameter_names_determine_the_values_a_rule_reads(text, expected):
     assert values_read(define(text), 2, skip=1) == expected
 
 
-def test_joint_rules_take_needed_as_their_first_parameter():
+def test_joint_rules_have_needed_as_their_first_parameter():
     rule = define("def rule(needed, g, _y, x): ...")
 
     assert values_read(rule, 1, skip=2) == [UNREAD, ARRAY]

@@ -106,7 +106,7 @@ def test_only_tensors_and_variables_can_be_watched(value):
         tape.watch(value)
 
 
-def test_a_failed_watch_watches_nothing():
+def test_a_failed_watch_has_no_effect():
     v = tf.Variable(1.0, trainable=False)
 
     with tf.GradientTape() as tape, pytest.raises(ValueError, match="Passed in object"):
@@ -187,7 +187,7 @@ def test_watched_variables_are_unique_and_in_the_order_of_first_use():
         lambda v: tf.stack([v, v]),
     ],
 )
-def test_every_way_to_read_a_variable_watches_it(read):
+def test_every_read_of_a_variable_watches_it(read):
     v = tf.Variable([1.0, 2.0])
 
     with tf.GradientTape() as tape:

@@ -100,7 +100,7 @@ def test_gradients_are_bit_for_bit_identical(make):
 
 
 @pytest.mark.parametrize("make", [dense, convolutional, branching])
-def test_memory_stays_under_the_limit_all_the_time(make, monkeypatch):
+def test_memory_is_always_under_the_limit(make, monkeypatch):
     program = make()
     limit = smallest_limit(program)
     seen = []

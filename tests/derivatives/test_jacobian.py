@@ -319,7 +319,7 @@ def test_row_by_row_requires_a_persistent_tape(method_name):
 
 
 @pytest.mark.parametrize("pfor", [True, False])
-def test_the_jacobian_of_indexed_slices_is_that_of_the_dense_tensor(pfor):
+def test_the_jacobian_of_indexed_slices_matches_the_dense_tensor(pfor):
     x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], tf.float64)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)

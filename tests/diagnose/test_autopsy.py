@@ -287,7 +287,7 @@ def test_an_ordinary_tape_with_a_nonfinite_loss():
     assert (report.primitive, report.location) == ("log", None)
 
 
-def test_unsaved_inputs_leave_the_origin_open():
+def test_unsaved_inputs_hide_the_origin():
     x = tf.Variable([0.0, 1.0])
     with tf.GradientTape(persistent=True) as tape:
         y = tf.exp(x + tf.constant([np.nan, 0.0])) * 2.0

@@ -67,7 +67,7 @@ def test_views_count_as_their_base_array():
 
 
 @pytest.mark.parametrize("options", [{"persistent": True}, {"lines": True}])
-def test_tapes_that_keep_their_entries_free_nothing(options):
+def test_tapes_that_keep_their_entries_do_not_free_values(options):
     x = array()
     with tf.GradientTape(**options) as tape:
         y = tf.reduce_sum(tf.exp(tf.exp(x)))
@@ -83,7 +83,7 @@ def test_tapes_that_keep_their_entries_free_nothing(options):
     assert tape.memory().held == held
 
 
-def test_a_used_tape_holds_nothing():
+def test_a_used_tape_holds_no_arrays():
     x = array()
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.exp(x))

@@ -278,7 +278,7 @@ def test_a_monitor_inside_a_traced_function_ends_with_its_block():
     assert list(thread.recorders) == []
 
 
-def test_values_that_spread_are_not_reported_again(capsys):
+def test_values_that_propagate_are_reported_once(capsys):
     w = tf.Variable([0.0])
     with tf.debugging.nonfinite("explain"):
         for _ in range(2):

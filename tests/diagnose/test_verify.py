@@ -255,7 +255,7 @@ def test_unsaved_inputs_are_replaced_if_no_gradient_reads_them():
     ]
 
 
-def test_values_are_those_at_the_time_of_the_call():
+def test_values_are_from_the_time_of_the_call():
     x = tf.Variable([2.0])
     with tf.GradientTape(persistent=True) as tape:
         y = wrong_cube(x)

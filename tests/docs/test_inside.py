@@ -43,7 +43,7 @@ def test_the_program_trains_a_network(inside):
     assert inside["recorders"] == []
 
 
-def test_gradients_equal_those_of_the_library(inside):
+def test_gradients_match_the_library(inside):
     rng = np.random.default_rng(5)
     arrays = [rng.normal(size=shape) for shape in [(4, 3), (3, 2), (2,)]]
 

@@ -13,7 +13,7 @@ IMPORTS = {"tf": "import retrograde as tf", "np": "import numpy as np"}
 
 @pytest.mark.parametrize("name", IMPORTS)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_examples_import_what_they_use(page, name):
+def test_examples_import_the_names_they_use(page, name):
     lines = EXAMPLE.findall(page.read_text(encoding="utf-8"))
     uses = [i for i, line in enumerate(lines) if re.search(rf"\b{name}\.\w", line)]
 

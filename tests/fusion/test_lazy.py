@@ -108,7 +108,7 @@ def test_errors_are_raised_immediately(other, error):
     np.testing.assert_array_equal(y * 2.0, np.sin(numbers(4)) * 2)
 
 
-def test_reading_one_result_computes_the_whole_group():
+def test_reading_one_result_computes_its_group():
     x = tf.constant(numbers(4))
     s, e = tf.sin(x), tf.exp(x)
     p = s * e

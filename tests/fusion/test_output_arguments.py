@@ -147,7 +147,7 @@ def test_out_receives_the_result_of_the_kernel(case, broadcast):
 @pytest.mark.parametrize(
     "case", [c for c in IN_BLOCKS if c.primitive in COSTLY and any(c.primitive.partials)], ids=str
 )
-def test_rules_in_blocks_agree_with_rules_on_whole_arrays(case, g, monkeypatch):
+def test_rules_in_blocks_match_rules_on_entire_arrays(case, g, monkeypatch):
     inputs = inputs_of(case)
     y = run(case.primitive.on_numpy, *inputs, **case.attrs)
     numbers = {"one": np.ones(()), "zero": np.zeros(()), "number": np.array(-0.3)}

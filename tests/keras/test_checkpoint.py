@@ -149,7 +149,7 @@ def test_model_as_root_of_the_checkpoint(tmp_path):
     np.testing.assert_array_equal(other(X).numpy(), model(X).numpy())
 
 
-def test_shape_mismatch_raises_and_changes_nothing(tmp_path):
+def test_shape_mismatch_raises_without_side_effects(tmp_path):
     path = Checkpoint(model=functional()).write(tmp_path / "a")
     x = keras.Input((4,))
     other = keras.Model(x, layers.Dense(1)(layers.Dropout(0.5)(layers.Dense(7)(x))))

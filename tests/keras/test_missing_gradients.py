@@ -155,7 +155,7 @@ def test_a_message_names_three_variables_and_counts_the_rest():
     assert str(record[0].message).endswith("… and 3 more.")
 
 
-def test_without_a_tape_the_message_is_that_of_keras():
+def test_without_a_tape_the_message_is_from_keras():
     layer = keras.layers.Dense(1)
     layer(X)
 

@@ -54,7 +54,7 @@ def test_shards_are_strides(n, shards, data):
 
 @FEW_EXAMPLES
 @given(st.lists(st.integers(0, 5), max_size=6), st.integers(1, 4), st.integers(1, 3), st.booleans())
-def test_interleave_takes_blocks_in_turn(lengths, cycle, block, parallel):
+def test_interleave_cycles_through_blocks(lengths, cycle, block, parallel):
     pending = [[(i, j) for j in range(length)] for i, length in enumerate(lengths)]
     slots, expected = [[]] * cycle, []
     filled = [False] * cycle

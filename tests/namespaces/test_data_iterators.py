@@ -166,7 +166,7 @@ def test_numpy_iterators_can_be_saved(tmp_path):
     assert list(other) == [1, 2, 3, 4]
 
 
-def test_iterator_over_another_dataset_raises_and_restores_nothing(tmp_path):
+def test_iterator_over_another_dataset_raises_without_side_effects(tmp_path):
     v = tf.Variable(1.0)
     path = tf.train.Checkpoint(a=v, i=iter(Dataset.range(9).shuffle(3))).write(tmp_path / "a")
     v.assign(2.0)

@@ -21,7 +21,7 @@ Invalid = tf.errors.InvalidArgumentError
 
 
 @pytest.mark.parametrize("call", EXPECTED)
-def test_result_is_that_of_tensorflow(call):
+def test_result_matches_tensorflow(call):
     actual = evaluate(call, tf)
 
     assert is_close(actual, EXPECTED[call]), f"got {actual}, expected {EXPECTED[call]}"

@@ -61,7 +61,7 @@ def test_a_scope_ends_with_an_error_too_and_belongs_to_one_thread(strategy):
     assert elsewhere == [outside]
 
 
-def test_a_training_step_gives_what_it_gives_without_a_strategy(strategy):
+def test_a_training_step_matches_one_without_a_strategy(strategy):
     with strategy.scope():
         w = tf.Variable([1.0, 2.0])
     data = tf.data.Dataset.from_tensor_slices(np.eye(4, 2, dtype=np.float32)).batch(2)
@@ -93,7 +93,7 @@ def test_values_are_reduced_along_an_axis_if_there_is_one(strategy, op, expected
     np.testing.assert_array_equal(strategy.gather([1, 2], axis=0), [1, 2])
 
 
-def test_a_replica_is_told_that_it_is_the_only_one(strategy):
+def test_a_single_replica_has_id_zero_of_one(strategy):
     def replica(x):
         context = tf.distribute.get_replica_context()
         assert (context.num_replicas_in_sync, context.replica_id_in_sync_group) == (1, 0)
@@ -108,7 +108,7 @@ def test_a_replica_is_told_that_it_is_the_only_one(strategy):
     assert (context.replica_id_in_sync_group, context.num_replicas_in_sync) == (0, 1)
 
 
-def test_datasets_are_made_for_one_pipeline(strategy):
+def test_datasets_are_created_for_one_input_pipeline(strategy):
     def make(context):
         assert (context.num_input_pipelines, context.input_pipeline_id) == (1, 0)
         return tf.data.Dataset.range(6).batch(context.get_per_replica_batch_size(2))
@@ -118,7 +118,7 @@ def test_datasets_are_made_for_one_pipeline(strategy):
     assert [list(x.numpy()) for x in dataset] == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_what_cannot_be_is_said():
+def test_unsupported_features_raise():
     one, other = tf.distribute.MirroredStrategy(), tf.distribute.OneDeviceStrategy("/cpu:0")
 
     assert_raises(

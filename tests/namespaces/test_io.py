@@ -63,7 +63,7 @@ def test_error_classes_match_tensorflow(tmp_path):
         tf.io.read_file(3)
 
 
-def test_image_functions_are_those_of_tf_image():
+def test_image_functions_are_aliases_of_tf_image():
     images = set(tf.io.__all__) & set(tf.image.__all__)
     assert {"decode_png", "encode_jpeg", "is_jpeg"} <= images
     for name in images:

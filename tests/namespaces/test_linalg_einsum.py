@@ -75,7 +75,7 @@ def test_dtypes_are_preserved(dtype):
     np.testing.assert_array_equal(y.numpy().astype(complex), [[7, 10], [15, 22]])
 
 
-def test_numbers_and_lists_take_the_dtype_of_tensors():
+def test_numbers_and_lists_are_cast_to_the_dtype_of_tensors():
     x = tf.constant([1.0, 2.0], tf.float64)
 
     assert tf.einsum("i,i->", [3, 4], x).numpy() == 11.0

@@ -75,7 +75,7 @@ def test_triangular_solve_accepts_any_memory_layout(order):
     close(tf.linalg.triangular_solve(a, b), scipy.linalg.solve_triangular(a, b, lower=True))
 
 
-def test_a_zero_on_the_diagonal_gives_no_finite_solution():
+def test_a_zero_on_the_diagonal_results_in_a_non_finite_solution():
     for count in (1, 3):
         a = np.broadcast_to([[0.0, 0.0], [1.0, 1.0]], (count, 2, 2))
         y = tf.linalg.triangular_solve(a, np.ones((count, 2, 1))).numpy()
@@ -92,7 +92,7 @@ def test_cholesky_solve_broadcasts_batches():
     close(y, np.linalg.inv(positive) @ b)
 
 
-def test_one_permutation_for_many_right_hand_sides():
+def test_one_permutation_broadcasts_over_right_hand_sides():
     a, b = well_conditioned_matrix(3, 3)[::-1].copy(), random(2, 3, 1)
     lu, p = tf.linalg.lu(a)
 

@@ -318,7 +318,7 @@ def test_one_input_may_be_a_variable_a_list_or_an_array(name):
 
 
 @pytest.mark.parametrize("name", [row[0] for row in BINARY] + ["xlogy", "xlog1py"])
-def test_numbers_and_arrays_take_the_dtype_of_the_tensor(name):
+def test_numbers_and_arrays_are_cast_to_the_dtype_of_the_tensor(name):
     f = getattr(tf.math, name)
     x = tf.constant([1.5, 2.5])
     expected = f(x, tf.constant([2.0, 2.0])).numpy()

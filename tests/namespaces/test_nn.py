@@ -171,7 +171,7 @@ def test_labels_are_cast_to_the_dtype_of_the_logits():
         np.testing.assert_allclose(y.numpy(), [1.3132616], rtol=1e-6)
 
 
-def test_a_label_of_zero_contributes_nothing():
+def test_a_label_of_zero_does_not_contribute():
     y = tf.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[-np.inf, 0.0]])
 
     assert y.numpy().tolist() == [0]

@@ -103,7 +103,7 @@ def test_second_order():
 @pytest.mark.parametrize(
     ("last", "first"), [((0, 1, 2, 3), (0, 3, 1, 2)), ((0, 1, 2, 3, 4), (0, 4, 1, 2, 3))]
 )
-def test_channels_may_come_first(last, first):
+def test_channels_first(last, first):
     ndim = len(last) - 2
     x, w = random_array(*range(2, 2 + len(last))), random_array(*(2,) * ndim, len(last) + 1, 2)
     channels_last = tf.nn.convolution(x, w, 2, "SAME")

@@ -39,7 +39,7 @@ def test_every_method_finds_the_minimum(method):
     )  # the first entry is the loss after the first step
 
 
-def test_steps_equal_those_of_scipy_with_exact_derivatives():
+def test_steps_match_scipy_with_exact_derivatives():
     x = start()
     expected = scipy.optimize.minimize(
         scipy.optimize.rosen, x.numpy(), jac=scipy.optimize.rosen_der, method="BFGS"
@@ -51,7 +51,7 @@ def test_steps_equal_those_of_scipy_with_exact_derivatives():
     np.testing.assert_allclose(x.numpy(), expected.x, rtol=1e-9)
 
 
-def test_hessian_vector_products_equal_those_of_scipy():
+def test_hessian_vector_products_match_scipy():
     x = start()
     expected = scipy.optimize.minimize(
         scipy.optimize.rosen,

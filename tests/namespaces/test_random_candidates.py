@@ -58,7 +58,7 @@ def test_expected_counts_match_the_number_of_tries(sampler, probabilities):
 
 
 @every_sampler
-def test_unique_classes_are_distinct_and_counts_use_the_tries_made(sampler, probabilities):
+def test_unique_classes_are_distinct_and_counts_use_the_number_of_tries(sampler, probabilities):
     tf.random.set_seed(3)
     tries = set()
     for _ in range(20):

@@ -396,7 +396,7 @@ UNSUPPORTED = {
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
-def test_unsupported_functions_raise_and_write_nothing(name, tmp_path):
+def test_unsupported_functions_raise_without_writing_files(name, tmp_path):
     body, message = UNSUPPORTED[name]
     module = tf.Module()
     module.f = tf.function(body)

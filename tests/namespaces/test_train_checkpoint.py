@@ -461,7 +461,7 @@ def test_unused_values_are_reported_when_the_restoration_ends(tmp_path, caplog):
 # Errors
 
 
-def test_mismatch_restores_nothing(tmp_path):
+def test_mismatch_does_not_change_variables(tmp_path):
     path = Checkpoint(a=tf.Variable(1.0), b=tf.Variable([1.0, 2.0])).write(tmp_path / "a")
     a, b = tf.Variable(0.0), tf.Variable([0.0])
     assert_raises(

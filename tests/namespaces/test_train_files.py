@@ -123,7 +123,7 @@ def write_file(path, data):
 
 
 @pytest.mark.parametrize("size", [0, 4, 8, 60, -1])
-def test_truncated_file_restores_nothing(size, saved):
+def test_truncated_file_does_not_change_variables(size, saved):
     data = pathlib.Path(f"{saved}.safetensors").read_bytes()
     write_file(saved, data[:size])
     v, w = tf.Variable([0.0, 0.0]), tf.Variable(0)
@@ -284,7 +284,7 @@ WRITERS = textwrap.dedent(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_writer_leaves_the_last_complete_checkpoint(tmp_path):
+def test_last_complete_checkpoint_survives_a_killed_writer(tmp_path):
     rng = random.Random(1)
     last_step = 0
     command = [sys.executable, "-W", "ignore", "-c", WRITERS, str(tmp_path)]

@@ -192,7 +192,7 @@ def test_a_result_has_the_gradients_for_random_cotangents():
     np.testing.assert_allclose(h, 8 * weights**2 * x)  # gradient of the sum of (2 w x) squared
 
 
-def test_other_seeds_give_other_sources_and_both_precisions_the_same():
+def test_sources_depend_on_the_seed_and_not_on_the_precision():
     calls = [Call("tf.sin", "f(S(3))", precision) for precision in ("float32", "float64")]
     narrow, wide = (from_json(evaluate(tf, call, 1)["sources"][0]) for call in calls)
 

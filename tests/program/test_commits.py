@@ -58,7 +58,7 @@ class TestThreads:
 
         assert int(v) == 300 * 2
 
-    def test_other_threads_see_only_complete_traces(self):
+    def test_other_threads_use_only_complete_traces(self):
         """The tensors of a trace are in scope until it is closed."""
         for n in itertools.count(1):
             v = tf.Variable(0.0)

@@ -46,7 +46,7 @@ def run(home, **environ):
     return loss, tuple(map(int, counts.split()))
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
+def test_a_second_process_uses_the_cache(tmp_path):
     loss, (hits, misses) = run(tmp_path, **ON)
     assert not hits
     assert misses

@@ -156,7 +156,7 @@ LOOPS = {"scan": 2, "fold": 2, "two_states": 2, "range_loop": 2, "over_columns":
 
 
 @pytest.mark.parametrize("name", [*LOOPS, "two_layers"])
-def test_rerolling_leaves_few_calls(name):
+def test_rerolling_reduces_the_number_of_calls(name):
     calls, rerolled = calls_before_and_after(with_gradients(PROGRAMS[name]), X)
     loops = [entry for entry in rerolled if type(entry) is Loop]
     rerolled = [entry for entry in rerolled if not is_slice(entry)]  # many slices are taken at once

@@ -85,7 +85,7 @@ def test_operations_that_xla_cannot_compile_are_reported():
     assert "NumPy (XLA cannot compile numpy_function)" in str(report)
 
 
-def test_an_unexpected_trace_raises_and_changes_nothing():
+def test_an_unexpected_trace_raises_without_side_effects():
     v = tf.Variable(0.0)
     f = tf.function(lambda x: v.assign_add(tf.reduce_sum(x))).expect(recordings=1)
     f(tf.constant([1.0]))

@@ -260,7 +260,7 @@ def assert_same(actual, expected):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", SAME_SHAPES)
-def test_one_trace_serves_all_values(name, compiled):
+def test_one_trace_is_reused_for_all_values(name, compiled):
     body, calls = SAME_SHAPES[name]
     f = tf.function(body, jit_compile=compiled).expect(recordings=1)
 

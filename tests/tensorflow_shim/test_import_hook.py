@@ -36,7 +36,7 @@ def test_imports_do_not_change_the_modules():
     assert retrograde.__name__ == "retrograde"
 
 
-def test_version_is_that_of_tensorflow(tensorflow):
+def test_version_matches_tensorflow(tensorflow):
     assert tensorflow.__version__ == tensorflow.version.VERSION == "2.21.0"
     assert retrograde.__version__ != tensorflow.__version__
 

@@ -101,7 +101,7 @@ rng = np.random.default_rng(3)
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
-def test_gather_takes_along_any_axis(axis, shape):
+def test_gather_along_any_axis(axis, shape):
     x = rng.normal(size=(3, 4, 2))
     indices = rng.integers(0, 2, shape)
 
@@ -329,7 +329,7 @@ def test_message_states_received_and_expected_values(call):
 # Clipping
 
 
-def test_clip_by_global_norm_uses_a_given_norm():
+def test_clip_by_global_norm_uses_the_norm_argument():
     clipped, norm = tf.clip_by_global_norm([[3.0], None], 1.0, use_norm=tf.constant(6.0))
 
     assert float(norm) == 6.0

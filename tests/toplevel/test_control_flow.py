@@ -136,7 +136,7 @@ def test_stack_gather_and_concat_keep_elements():
         assert ta.concat().numpy().tolist() == [1.0, 2.0]
 
 
-def test_elements_stay_without_clear_after_read():
+def test_elements_remain_without_clear_after_read():
     ta = tf.TensorArray(tf.float32, size=1, clear_after_read=False).write(0, 1.0)
 
     assert [float(ta.read(0)), float(ta.read(0))] == [1.0, 1.0]

@@ -45,7 +45,7 @@ def test_with_a_seed_every_call_returns_the_same_numbers(initializer_class):
     assert (unseeded([9]).numpy() != unseeded([9]).numpy()).any()
 
 
-def test_random_numbers_have_the_given_parameters():
+def test_random_numbers_have_the_requested_parameters():
     normal = tf.random_normal_initializer(3.0, 0.5, seed=1)([4000], tf.float64).numpy()
     uniform = tf.random_uniform_initializer(3.0, 4.0, seed=1)([4000], tf.float64).numpy()
     integers = tf.random_uniform_initializer(-1, 3, seed=1)([4000], tf.int32).numpy()

@@ -36,7 +36,7 @@ def test_a_scope_is_reentrant():
     assert tf.get_current_name_scope() == ""
 
 
-def test_a_scope_is_left_after_an_error():
+def test_an_error_exits_the_scope():
     with pytest.raises(ZeroDivisionError), tf.name_scope("a"):
         _ = 1 / 0
 

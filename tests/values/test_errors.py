@@ -28,7 +28,7 @@ CODES = {
 
 
 @pytest.mark.parametrize("name", CODES)
-def test_the_constructor_is_that_of_tensorflow(name):
+def test_the_constructor_matches_tensorflow(name):
     error = getattr(errors, name)(None, None, "what happened")
 
     assert isinstance(error, errors.OpError)
@@ -67,7 +67,7 @@ def test_an_error_does_not_chain_the_error_of_the_kernel():
     assert raised.value.__suppress_context__
 
 
-def test_an_error_can_be_created_from_a_message_alone():
+def test_an_error_can_be_created_from_a_message():
     error = errors.InvalidArgumentError("what happened")
 
     assert str(error) == error.message == "what happened"

@@ -48,7 +48,7 @@ for name, call in calls.items():
 """
 
 
-def test_every_function_says_how_to_install_scipy():
+def test_error_of_every_function_says_how_to_install_scipy():
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=120
     )
