@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from tests.data.answers import answer, same
 
 import retrograde as tf
 from retrograde.lookup.mutable import decode_table, encode_table
-from tests.data.answers import answer, same
 from tests.namespaces.helpers import assert_raises
 
 DATA = pathlib.Path(__file__).parents[1] / "data"

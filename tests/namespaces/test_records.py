@@ -10,11 +10,11 @@ import zlib
 
 import numpy as np
 import pytest
+from tests.data.answers import answer, same
 
 import retrograde as tf
 from retrograde.protobuf.messages import DecodeError
 from retrograde.records.files import encode_record
-from tests.data.answers import answer, same
 from tests.namespaces.helpers import assert_raises
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
