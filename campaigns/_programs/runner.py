@@ -81,7 +81,7 @@ def run(
 ) -> Outcome:
     """Executes `source`, with `function` as the decorator of its functions.
 
-    Unless it `copies_immediately`, results stay tensors until the program has ended, to check that
+    If `copies_immediately` is false, results are copied after the program has ended, to check that
     later operations do not change them. `change` is applied to all floating-point data.
     """
     tensors: list[tuple[str, Any]] = []

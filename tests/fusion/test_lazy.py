@@ -1,4 +1,4 @@
-"""Lazy evaluation of calls on large arrays: it changes speed, but no results."""
+"""Lazy evaluation of calls on large arrays does not change results."""
 
 import copy
 import functools
@@ -31,7 +31,7 @@ def lazy_evaluation():
 
 
 def count_computed_results(monkeypatch):
-    """Returns a list, to which each evaluation of a group appends its number of results."""
+    """Returns a list. Each evaluation of a group appends its number of results."""
     counts = []
     run_group = lazy_calls._run_group
 

@@ -207,7 +207,7 @@ def test_ssim_multiscale_is_1_for_equal_images_and_low_for_different_ones():
 
 
 def test_second_order_gradients_of_crops_with_respect_to_images_and_boxes():
-    """TensorFlow does not define the one with respect to the boxes."""
+    """TensorFlow does not define the second-order gradient with respect to the boxes."""
     rng = np.random.default_rng(4)
     image = tf.constant(rng.random((2, 5, 4, 1)), tf.float32)
     boxes = tf.constant([[0.1, 0.2, 0.83, 0.9], [0.7, 0.15, 0.22, 0.6]])
@@ -404,7 +404,7 @@ def test_jpeg_round_trip_of_noise_at_quality_100():
 
 @pytest.mark.parametrize("kind", ["png", "gif", "bmp", "jpeg"])
 def test_corrupted_files_are_decoded_or_raise_invalid_argument_error(kind):
-    """They cause no other error and no endless loop."""
+    """Decoding raises no other error and always ends."""
     start = {"png": "89504e47", "gif": "47494638", "bmp": "424d", "jpeg": "ffd8ff"}[kind]
     files = re.findall(rf"fromhex\('({start}[0-9a-f]{{100,}})'\)", " ".join(EXPECTED))
     rng = np.random.default_rng(9)

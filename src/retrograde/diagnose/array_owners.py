@@ -24,7 +24,7 @@ def _references(x: Any) -> int:
     return sys.getrefcount(x)
 
 
-_BY_COUNTING = _references(object())  # the references that counting itself adds
+_COUNTING_OVERHEAD = _references(object())  # references that `_references` itself adds
 
 
 def exclusive_array_ids(entries: Iterable[tuple], holders: Iterable[Any]) -> set[int]:
@@ -51,7 +51,7 @@ def _exclusive_owners(tensors: dict[int, Tensor], known: Counter) -> set[int]:
     shared = set()
     views = set()
     for key in tensors:
-        has_other_references = _references(tensors[key]) - _BY_COUNTING - known[key] - 1 > 0
+        has_other_references = _references(tensors[key]) - _COUNTING_OVERHEAD - known[key] - 1 > 0
         owner = id(owner_of(tensors[key]._array))
         view = id(tensors[key]._array)
         owners[owner] = owner_of(tensors[key]._array)
@@ -60,11 +60,14 @@ def _exclusive_owners(tensors: dict[int, Tensor], known: Counter) -> set[int]:
         elif view not in views:
             views.add(view)
             references[owner] += 1
-            has_other_references |= _references(tensors[key]._array) - _BY_COUNTING > 1
+            has_other_references |= _references(tensors[key]._array) - _COUNTING_OVERHEAD > 1
         if has_other_references:
             shared.add(owner)
     exclusive = set()
     for key in owners:
-        if key not in shared and _references(owners[key]) - _BY_COUNTING == references[key] + 1:
+        if (
+            key not in shared
+            and _references(owners[key]) - _COUNTING_OVERHEAD == references[key] + 1
+        ):
             exclusive.add(key)
     return exclusive

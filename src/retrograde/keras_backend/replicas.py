@@ -48,11 +48,11 @@ def in_scope(method):
 # Steps
 
 
-def distributed_step(model, step, make, gathers):
-    """Returns a function of a global batch, which runs `step` in the replicas of this process.
+def distributed_step(model, step, make_function, gathers):
+    """Returns a function that runs `step` on a global batch, in the replicas of this process.
 
-    `make(step)` returns the step as a function that may be traced, for each division of the rows.
-    If it `gathers`, the rows of all replicas are returned.
+    `make_function(step)` returns a function that may be traced. It is called once for each division
+    of the rows among replicas. If `gathers` is true, the result has the rows of all replicas.
     """
     steps = {}
 
@@ -60,7 +60,9 @@ def distributed_step(model, step, make, gathers):
         strategy = model._distribute_strategy
         local, fractions = _local_batch(strategy, batch)
         if fractions not in steps:
-            steps[fractions] = _function_of_replicas(strategy, step, make, fractions, gathers)
+            steps[fractions] = _function_of_replicas(
+                strategy, step, make_function, fractions, gathers
+            )
         unchanged = [i for i, fraction in enumerate(fractions) if not fraction]
         with _unchanged_state(model, unchanged) if unchanged else contextlib.nullcontext():
             result = steps[fractions](local)
@@ -71,10 +73,10 @@ def distributed_step(model, step, make, gathers):
     return run
 
 
-def _function_of_replicas(strategy, step, make, fractions, gathers):
+def _function_of_replicas(strategy, step, make_function, fractions, gathers):
     """Returns `step` as a function of the batches of all replicas of this process.
 
-    With one of them, the step itself is traced. With several, the trace holds all of them.
+    With one replica, the step itself is traced. With several replicas, one trace runs all of them.
     """
 
     @functools.wraps(step)
@@ -91,21 +93,22 @@ def _function_of_replicas(strategy, step, make, fractions, gathers):
         return result
 
     if len(fractions) == 1:
-        traced = make(run)
+        traced = make_function(run)
         return lambda batch: strategy.run(traced, (batch,))
 
     @functools.wraps(step)
     def run_all(batch):
         return strategy.run(run, (batch,))
 
-    return make(run_all)
+    return make_function(run_all)
 
 
 def _local_batch(strategy, batch):
     """Returns the shards of a batch for the replicas of this process, and their fractions.
 
-    The loss of a replica counts by its fraction of the rows, so that the sum is the loss of the
-    whole batch, also if it is uneven. A replica without rows gets one row, and the fraction 0.
+    The loss of a replica is weighted by its fraction of the rows, so that the sum is the loss of
+    the batch even if the shards differ in size. A replica without rows gets one row and the
+    fraction 0.
     """
     pipelines = strategy._input_context
     count, workers = strategy.num_replicas_in_sync, pipelines.num_input_pipelines
@@ -127,10 +130,10 @@ def _count_rows(batch):
 
 @contextlib.contextmanager
 def _unchanged_state(model, replicas):
-    """Restores metrics and other non-trainable variables after a step on a row that does not count.
+    """Restores metrics and other non-trainable variables of `replicas` after a step.
 
-    A replica without rows makes such a step to take part in collectives. `replicas` are their
-    indices in this process.
+    A replica without rows runs the step on a dummy row to take part in collectives. `replicas` are
+    the indices of such replicas in this process.
     """
     variables = [*model.metrics_variables, *model.non_trainable_variables]
     float_variables = [
@@ -151,7 +154,7 @@ def _unchanged_state(model, replicas):
 
 
 def patch_losses():
-    """Patches Keras to scale losses by the share of a replica, as with TensorFlow."""
+    """Patches Keras to scale losses by the fraction of a replica, as with TensorFlow."""
     loss_module.scale_loss_for_distribution = scale_loss
     loss_module.unscale_loss_for_distribution = unscale_loss
 
@@ -178,7 +181,7 @@ def _fraction():
 
 
 def synchronize_random_state():
-    """Gives all workers the random state of the first one, by which Keras shuffles arrays."""
+    """Broadcasts the first worker's random state, which Keras uses to shuffle arrays."""
     group = current_group()
     kind, keys, *rest = np.random.get_state()
     version, numbers, gauss = random.getstate()
@@ -206,4 +209,4 @@ def callbacks_of_worker(callbacks, verbose):
 
 
 def _do_nothing(*_args, **_kwargs):
-    """Stands in place of a method that writes files."""
+    """Replaces a method that writes files."""

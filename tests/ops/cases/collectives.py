@@ -1,4 +1,4 @@
-"""Collectives with one replica. tests/distribute has those with several."""
+"""Collectives with one replica. tests/distribute tests several replicas."""
 
 from __future__ import annotations
 
