@@ -2,7 +2,7 @@
 
 Kernels are functions of their inputs only. Values that come from outside, such as random numbers
 and the values of variables, are kept. So a rematerialized value is bit-for-bit identical, and
-nothing but arithmetic happens twice.
+only arithmetic is repeated.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Details(NamedTuple):
 
 
 class Ledger:
-    """Accounts for the arrays of a tape: those it holds, and those it freed to meet the `limit`.
+    """Tracks the arrays that a tape holds or has freed to meet the `limit`.
 
     `held` are the bytes of all arrays that it keeps, without the values of `variables`. `dropped`
     are the bytes that it freed, `recomputed` is the number of calls that ran again, and `seconds`
@@ -152,7 +152,7 @@ class Ledger:
                 if not holding.fixed and holding.nbytes
             ]
             if not candidates:
-                raise ResourceExhaustedError(None, None, self._complaint())
+                raise ResourceExhaustedError(None, None, self._limit_error())
             self._drop(self._holdings.pop(min(candidates)[1]), entries)
 
     def _rematerialization_work(self) -> dict[int, float]:
@@ -179,7 +179,7 @@ class Ledger:
         self.held -= holding.nbytes
         self.dropped += holding.nbytes
 
-    def _complaint(self) -> str:
+    def _limit_error(self) -> str:
         lines = []
         for holding in sorted(self._holdings.values(), key=lambda h: -h.nbytes)[:5]:
             key, tensor = next(iter(holding.values.items()))
@@ -202,12 +202,12 @@ class Ledger:
         """Returns the array of a value, rematerialized if it was freed."""
         known = ChainMap(self._live, self._rematerialized)
         if key in known:
-            return self._found(key)
+            return self._lookup(key)
         start = time.perf_counter()
         known = ChainMap(self._live, self._rematerialized, self._given)
         calls = needed(self._steps, {key}, known, end=self._producers[key] + 1)
         chosen = self._values_to_keep(calls)
-        given = {n: self._found(n) for call in calls for n in call.inputs if n in known}
+        given = {n: self._lookup(n) for call in calls for n in call.inputs if n in known}
         # The backward pass may run in the quiet context of the thread already.
         values = quiet_context().run(evaluate, calls, given, {key, *chosen})
         for n in chosen:
@@ -234,7 +234,7 @@ class Ledger:
                 room -= self._sizes[n]
         return chosen
 
-    def _found(self, n: int) -> Any:
+    def _lookup(self, n: int) -> Any:
         """Returns the array of a value that is held or came from outside."""
         if n in self._rematerialized:
             return self._rematerialized[n]
@@ -248,7 +248,7 @@ class Ledger:
             self.held -= owner_of(self._rematerialized.pop(n)).nbytes
 
     def free_entry(self, number: int) -> None:
-        """Does the same, and frees what the tape kept for entry `number`, which was removed."""
+        """Frees rematerialized values and the arrays kept for entry `number`, which was removed."""
         self.free_rematerialized(number)
         while self._details and self._details[-1].entry >= number:
             for n in self._steps.pop().outputs:

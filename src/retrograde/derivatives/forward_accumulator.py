@@ -26,7 +26,7 @@ class ForwardAccumulator(Recorder):
 
     `primals` are tensors or variables, or a structure of them, and `tangents` are their tangents.
     `jvp(y)`, inside the block or afterwards, returns the tangent of `y`. One pass costs about as
-    much as the computation itself, however many outputs there are.
+    much as the computation itself, regardless of the number of outputs.
 
     Accumulators and tapes nest. An accumulator around a tape computes Hessian-vector products:
 

@@ -57,7 +57,7 @@ class _CotangentsWithSpecs(Cotangents):
 def pull_back_with_specs(
     recorded: TapeSnapshot, target: Any, g: Any, sources: list
 ) -> tuple[list, dict]:
-    """Returns the cotangents of `sources`, and the spec of each value on the way, by id."""
+    """Returns the cotangents of `sources`, and the spec of each value in between, by id."""
     cotangents = _CotangentsWithSpecs(recorded.on_tensors)
     return pull_back(recorded, [target], [g], sources, cotangents), cotangents.specs
 
@@ -272,7 +272,7 @@ def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
 
 
 def nested_gradients(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:
-    """Returns the derivatives of `target` for `orders`, tuples of tensors to differentiate by.
+    """Returns the derivatives of `target` for `orders`, tuples of tensors to differentiate with respect to.
 
     Common prefixes are computed once, and all derivatives of one intermediate in a single pass.
     """

@@ -164,7 +164,7 @@ def hessian(
 def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
     """Computes the Hessian-vector product of `target` with `vectors`, one for each of `sources`.
 
-    It takes about as long as two gradients, however large the Hessian is.
+    It takes about as long as two gradients, regardless of the size of the Hessian.
 
     >>> x = tf.Variable([1.0, 2.0])
     >>> with tf.GradientTape() as tape:

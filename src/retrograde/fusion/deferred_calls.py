@@ -46,7 +46,7 @@ class Deferred(Materializer):
 class DeferredCalls:
     """A group of calls of one thread, on arrays of one shape and dtype, that will run together.
 
-    It lives as long as one of its results. Values are numbered: `values` are the input arrays,
+    Its results keep it alive. Values are numbered: `values` are the input arrays,
     `specs` describe results, and `tensors` are the results that are still referenced.
     `run(group, numbers)` computes some of them.
     """

@@ -1,4 +1,4 @@
-"""How many processors this process may use."""
+"""The number of processors that this process may use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def quota(root: str = "/") -> float:
     A container shows all processors of its host, but throttles a process that exceeds its quota.
     The files, below `root`, are read once.
     """
-    share = min([_share(os.path.join(root, path)) for path in _groups(root)], default=math.inf)
+    share = min([_quota_of(os.path.join(root, path)) for path in _groups(root)], default=math.inf)
     return share if math.isinf(share) else math.ceil(share)
 
 
@@ -44,7 +44,7 @@ def _groups(root: str) -> list[str]:
     return paths
 
 
-def _share(group: str) -> float:
+def _quota_of(group: str) -> float:
     """Returns the CPU quota of a control group, in processors."""
     try:
         if os.path.exists(os.path.join(group, "cpu.max")):
