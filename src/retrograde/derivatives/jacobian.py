@@ -272,7 +272,7 @@ def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
 
 
 def nested_gradients(tape: Any, target: Any, orders: list[tuple]) -> list[Tensor | None]:
-    """Returns the derivatives of `target` for `orders`, tuples of tensors to differentiate with respect to.
+    """Returns the derivatives of `target` with respect to each tuple of tensors in `orders`.
 
     Common prefixes are computed once, and all derivatives of one intermediate in a single pass.
     """

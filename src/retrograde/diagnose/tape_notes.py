@@ -50,7 +50,7 @@ class Escape(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """When and where something happened."""
+    """The time and location of an event."""
 
     when: int
     location: SourceLocation | None

@@ -1,7 +1,7 @@
-"""The options of a tape: source lines, a memory limit, and what happens if a gradient is `None`.
+"""The options of a tape: source lines, a memory limit, and the action if a gradient is `None`.
 
 A plain tape has none of this code. A tape that is created with options becomes an instance of a
-subclass, which overrides what the options change.
+subclass, which overrides the affected methods.
 """
 
 from __future__ import annotations

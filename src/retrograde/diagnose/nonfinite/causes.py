@@ -276,7 +276,7 @@ def backward_cause(name: str, element: tuple | None, value: Any, sums: str | Non
     """Returns why the gradient of `name` produced the non-finite `value` from finite inputs.
 
     `element` are the output and the inputs at that element, if the primitive is elementwise.
-    `sums` says what the input of the call is a sum or mean of, if known.
+    `sums` names the terms that the input of the call is a sum or mean of, if known.
     """
     cause = _first(_BACKWARD.get(name, ()), element)
     if cause is not None:

@@ -41,8 +41,8 @@ class NonfiniteOrigin:
     """The step that produced a NaN or Inf, its inputs, and the path from there.
 
     `inputs`, `y` and `g` are the inputs, output and cotangent of the call; `None` if unknown.
-    `sums` says what the input is a sum or mean of, if known: "squares" or "deviations" (squared).
-    If the step was inside a function, `function` is the call to the function.
+    `sums` names the terms that the input is a sum or mean of, if known: "squares" or "deviations"
+    (squared). If the step was inside a function, `function` is the call to the function.
     """
 
     step: Step
@@ -64,7 +64,8 @@ class Search:
         sources = [x for x in last.sources if isinstance(x, Tensor)]
         self.values = Values(self.calls, [*last.targets, *last.read, *sources])
         self._number = {id(call.entry): call.number for call in self.calls}
-        # By the id of an input: the first call that returned a non-finite cotangent, and that.
+        # By the id of an input: the first call that returned a non-finite cotangent, and the
+        # cotangent.
         self._nonfinite: dict[int, tuple[int, Any]] = {}
         # By the number of a call with non-finite results: its own cotangents, if they were finite.
         self._finite_cotangents: dict[int, tuple] = {}
@@ -212,7 +213,7 @@ def _call_number(values: Values, key: int) -> int:
 
 
 def _summed_in(values: Values, call: RecordedCall) -> str | None:
-    """Returns what the input of `call` is a sum or mean of, if known."""
+    """Returns the name of the terms that the input of `call` is a sum or mean of, if known."""
     total = values.producer.get(call.inputs[0])
     if total is None or total.name not in ("sum", "mean"):
         return None
