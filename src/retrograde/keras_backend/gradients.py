@@ -29,9 +29,9 @@ def patch_optimizers():
 
 
 def _sum_over_replicas(apply):
-    """Returns `apply` of an optimizer, which in a replica sums the gradients of all replicas.
+    """Wraps an optimizer's `apply` to sum the gradients of all replicas.
 
-    Updates are made in the cross-replica context: they are the same in all replicas.
+    Updates run in the cross-replica context, because they are the same in all replicas.
     """
 
     @functools.wraps(apply)

@@ -81,7 +81,7 @@ def replaces_tensorflow() -> bool:
 
 
 def public_backend_name() -> str:
-    """Returns the name of the backend for programs: theirs if retrograde replaces TensorFlow."""
+    """Returns the backend name that programs see: "tensorflow" if retrograde replaces it."""
     return TENSORFLOW if replaces_tensorflow() else NAME
 
 

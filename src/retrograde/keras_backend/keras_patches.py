@@ -1,4 +1,4 @@
-"""Adds to Keras 3 what programs written for `tf.keras` expect."""
+"""Adds features to Keras 3 that programs written for `tf.keras` expect."""
 
 import keras
 from keras.src import ops
@@ -57,7 +57,7 @@ def get_unscaled_gradients(self, grads):
 
 
 def _wrap_apply(apply):
-    """Wraps `apply`, which unscales gradients: scales those that are unscaled already."""
+    """Wraps `apply`, which unscales gradients, to scale gradients that are already unscaled."""
 
     def apply_unscaled(self, grads, trainable_variables=None):
         if getattr(self, "_has_unscaled", False):

@@ -56,7 +56,7 @@ def patch():
 
 
 def _with_strings(convert_to_sliceable):
-    """Wraps a function, which supports arrays of strings for other backends only."""
+    """Wraps a function to support arrays of strings with this backend."""
 
     def convert_leaf(x, target_backend):
         array = x.__array__() if isinstance(x, Tensor) and x.dtype == retrograde.string else x

@@ -107,8 +107,8 @@ class RetrogradeTrainer(base_trainer.Trainer):
     def _step_function(self, step, gathers=False):
         """Returns `step` as a function of a batch, traced unless the model runs eagerly.
 
-        With several replicas, each one gets its share of the batch. If it `gathers`, the rows of
-        all replicas are returned.
+        With several replicas, each one gets its shard of the batch. If `gathers` is true, the
+        result has the rows of all replicas.
         """
         if replicas.strategy_of(self) is None:
             return self._local_step_function(step)

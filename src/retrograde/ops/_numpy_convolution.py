@@ -115,8 +115,8 @@ class _Lines:
             yield rows, slice(start, complete, apart)
 
     @property
-    def crossed(self):
-        """Returns whether windows cross the end of a line, so that their results are dropped."""
+    def crosses_lines(self):
+        """Whether windows cross the end of a line, so that their results are dropped."""
         return self.inner != self.inner_padded
 
     def allocate_results(self, channels):
@@ -161,16 +161,16 @@ def convolve(x, w, windows):
         lines = _Lines(x, windows, all_taps=False)
         lines.begin(parts)
         matrix = lines.filter_matrix(w)
-        if lines.crossed:
+        if lines.crosses_lines:
             results, valid = lines.allocate_results(w.shape[-1])
         for images in mine:
             lines.fill(images)
             part = y[images]
-            if not lines.crossed:
+            if not lines.crosses_lines:
                 results = part.reshape(-1, w.shape[-1])
             for rows, indices in lines.matrices(len(part)):
                 dot(rows, matrix, out=results[indices])
-            if lines.crossed:
+            if lines.crosses_lines:
                 part[...] = valid[: len(part)]
 
     _run(work, parts, is_shared)
@@ -217,12 +217,12 @@ def convolve_filter(x, g, windows, all_taps=False):
     def work(mine: Iterator, dot):
         lines = _Lines(x, windows, all_taps)
         lines.begin(parts)
-        if lines.crossed:
+        if lines.crosses_lines:
             results, valid = lines.allocate_results(shape[-1])
         for images in mine:
             lines.fill(images)
             part = g[images]
-            if lines.crossed:
+            if lines.crosses_lines:
                 valid[: len(part)] = part
             else:
                 results = part.reshape(-1, shape[-1])
@@ -238,7 +238,7 @@ def convolve_filter(x, g, windows, all_taps=False):
     total = sums.pop(0)
     for start in sorted(sums):  # in a fixed order, whichever thread was first
         total += sums[start]
-    if lines.crossed and not np.isfinite(total).all():
+    if lines.crosses_lines and not np.isfinite(total).all():
         # An infinite value may have been multiplied by a zero of the padding.
         return convolve_filter(x, g, windows, all_taps=True)
     return lines.filter_of(total)
@@ -278,7 +278,7 @@ def depthwise_filter(x, g, windows):
 def _row(w, x):
     """Repeats `w`, one number per channel, along the last spatial axis.
 
-    Then NumPy can process a whole row of `x` at a time.
+    Then NumPy can process an entire row of `x` at a time.
     """
     return np.ascontiguousarray(np.broadcast_to(w, x.shape[-2:]))
 

@@ -21,9 +21,9 @@ MAX_ELEMENTS = 2**58  # so that the number of bytes does not overflow
 _INDEX_DTYPES = frozenset(map(np.dtype, (np.int16, np.int32, np.int64)))
 
 
-def shape_from(value: Any, name: str, wrong: Any = invalid) -> tuple[int, ...]:
+def shape_from(value: Any, name: str, make_error: Any = invalid) -> tuple[int, ...]:
     """Returns `value`, one integer, several or a TensorShape, as a tuple of sizes >= 0."""
-    sizes = integers(value, name, wrong)
+    sizes = integers(value, name, make_error)
     for size in sizes:
         if size < 0:
             raise invalid(f"{name}: dimension {size} must be >= 0. Received: shape {sizes}.")
@@ -32,16 +32,16 @@ def shape_from(value: Any, name: str, wrong: Any = invalid) -> tuple[int, ...]:
     return sizes
 
 
-def integers(value: Any, name: str, wrong: Any = invalid, ndim: int | None = None) -> tuple:
+def integers(value: Any, name: str, make_error: Any = invalid, ndim: int | None = None) -> tuple:
     """Returns the integers in `value` as a tuple. A single integer is accepted unless `ndim` is 1.
 
-    `wrong` creates the error for values that are not integers.
+    `make_error` creates the error for values that are not integers.
     """
     if type(value) in (list, tuple) and all(type(v) is int for v in value):
         return tuple(map(_in_range, value))
     if type(value) is int and ndim is None:
         return (_in_range(value),)
-    array = integer_array(value, name, wrong)
+    array = integer_array(value, name, make_error)
     if array.ndim > 1 or (ndim == 1 and not array.ndim):
         raise invalid(f"{name}: expected a list of integers. Received: shape {array.shape}.")
     return tuple(array.reshape(-1).tolist())
@@ -53,22 +53,24 @@ def _in_range(value: int) -> int:
     return value
 
 
-def integer_array(value: Any, name: str, wrong: Any = invalid) -> np.ndarray:
+def integer_array(value: Any, name: str, make_error: Any = invalid) -> np.ndarray:
     """Returns `value` as an int64 array."""
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
     array = np.asarray(as_tensor(value))
     if array.dtype.kind not in "iu" and array.size:
         dtype_name = dtypes.of(array.dtype).name
-        raise wrong(f"{name}: expected integers. Received: {shown(value)} of dtype {dtype_name}.")
+        raise make_error(
+            f"{name}: expected integers. Received: {shown(value)} of dtype {dtype_name}."
+        )
     return array.astype(np.int64)
 
 
-def integer(value: Any, name: str, wrong: Any = invalid) -> int:
-    """Returns the single integer in `value`. `wrong` creates the error for other dtypes."""
+def integer(value: Any, name: str, make_error: Any = invalid) -> int:
+    """Returns the single integer in `value`. `make_error` creates the error for other dtypes."""
     if type(value) is int:
         return _in_range(value)
-    array = integer_array(value, name, wrong)
+    array = integer_array(value, name, make_error)
     if array.size != 1:
         raise invalid(f"{name}: expected a single integer. Received: shape {array.shape}.")
     return int(array.item())

@@ -49,7 +49,7 @@ def _product_of_stacks(a, b):
     return blas_threads.matmul_stacks(a, b)
 
 
-def _matmul_complaint(a, b, *, transpose_a=False, transpose_b=False):
+def _matmul_error_message(a, b, *, transpose_a=False, transpose_b=False):
     if a.ndim < 2 or b.ndim < 2:
         return (
             f"matmul: In[0] has ndims {a.ndim} and In[1] has ndims {b.ndim}. Expected at least 2 "
@@ -117,5 +117,5 @@ matmul = Primitive(
     vjps=(_vjp_a, _vjp_b),
     batch=_matmul_batch,
     accepts=dtypes.NUMERIC,
-    complain=_matmul_complaint,
+    complain=_matmul_error_message,
 )

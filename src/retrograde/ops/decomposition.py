@@ -71,7 +71,7 @@ def _pull_back_to_lower(x):
     return lower_triangle(h) - band(h * 0.5, 0, 0)
 
 
-def _divided_by_upper(x, r):
+def _divide_by_upper(x, r):
     """Returns x times the inverse of r^H, where r is upper triangular."""
     return adjoint(triangular_solve(r, adjoint(x), lower=False, adjoint=False))
 
@@ -140,7 +140,7 @@ def _tall_qr_vjp(by_q, by_r, q, r):
         correction = product(others, product(by_others, q, adjoint_a=True))
     m = product(by_r, r, adjoint_b=True) - product(q, by_q, adjoint_a=True)
     upper = upper_triangle(m) - band(m * 0.5, 0, 0)
-    return _divided_by_upper(by_q + product(q, upper + adjoint(upper)) - correction, r)
+    return _divide_by_upper(by_q + product(q, upper + adjoint(upper)) - correction, r)
 
 
 qr = matrix_primitive("qr", _qr_kernel, vjps=(_qr_vjp,), outputs=True)
@@ -249,7 +249,7 @@ def _pinv_vjp(g, y, x, rcond, *, truncates):
 def _truncation_term(g, x, rcond):
     """Computes the term that the formula of Golub and Pereyra omits.
 
-    It accounts for rotations of the vectors of kept singular values towards those of dropped ones.
+    It accounts for rotations of the kept singular vectors towards the dropped ones.
     """
     s, u, v = svd(x, full=False)
     dtype = numpy_dtype_of(x)
@@ -395,7 +395,7 @@ def _lu_vjp(g, y, _x, **_):
     inner = lower_triangle(product(lower, lower_triangle(by_lu, -1), adjoint_a=True), -1)
     inner = inner + upper_triangle(product(upper_triangle(by_lu), upper, adjoint_b=True))
     half = triangular_solve(lower, inner, lower=True, adjoint=True)
-    rows = _divided_by_upper(half, upper)
+    rows = _divide_by_upper(half, upper)
     indices = reshape(order, shape=(*order.shape, 1))
     return scatter_nd(rows, indices, shape=tuple(_x.shape), batch_dims=rows.ndim - 2)
 

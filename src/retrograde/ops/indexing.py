@@ -154,8 +154,8 @@ one_hot = Primitive(
 )
 
 
-# gather_nd and its like: the last axis of `indices` holds coordinates along as many axes of x. The
-# first `batch_dims` axes of x and of `indices` are batch axes.
+# gather_nd and related primitives: the last axis of `indices` holds coordinates along as many axes
+# of x. The first `batch_dims` axes of x and of `indices` are batch axes.
 
 
 def _positions(xp, indices, shape, batch_dims):

@@ -100,7 +100,7 @@ def band_mask(rows, columns, low, high):
 
 
 def band(x, low, high):
-    """Sets all diagonals but those from `low` to `high` to 0."""
+    """Sets all diagonals outside the range from `low` to `high` to 0."""
     return mask(x, band_mask(*x.shape[-2:], low, high))
 
 

@@ -93,8 +93,8 @@ normal_span = elementwise(  # the normal probability of [a, b], divided by the d
 def _derivative_by_low(x, low, high):
     """Returns the derivative of a truncated standard normal sample with respect to `low`.
 
-    It is p(low) / p(x), times the probability of [x, high] divided by that of [low, high]. If the
-    interval is mostly negative, the densities are divided by p(high), the largest.
+    It is p(low) / p(x), times the probability of [x, high] divided by the probability of [low,
+    high]. If the interval is mostly negative, the densities are divided by p(high), the largest.
     """
     left = low + high < 0
     at_x, at_low = select(left, -high, x), select(left, -high, low)

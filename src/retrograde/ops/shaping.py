@@ -14,7 +14,7 @@ from retrograde.ops._arrays import array_sum
 from retrograde.values import dtypes
 
 
-def _reshape_complaint(x, *, shape):
+def _reshape_error_message(x, *, shape):
     return (
         f"reshape: a tensor of shape {x.shape} has {math.prod(x.shape)} values, but the requested "
         f"shape {tuple(shape)} has {math.prod(shape)}. Expected the same number."
@@ -27,7 +27,7 @@ reshape = Primitive(
     vjps=(lambda g, _y, _x, **_: reshape(g, shape=_x.shape),),
     batch=lambda _, x, *, shape: reshape(x, shape=(x.shape[0], *shape)),
     linear=True,
-    complain=_reshape_complaint,
+    complain=_reshape_error_message,
 )
 
 
@@ -169,7 +169,7 @@ def _concat_vjp(needed, g, _y, *_xs, axis):
     return tuple(part if n else None for part, n in zip(parts, needed, strict=True))
 
 
-def _concat_complaint(*xs, axis):
+def _concat_error_message(*xs, axis):
     shapes = ", ".join(str(x.shape) for x in xs)
     return (
         f"concat: shapes {shapes} cannot be joined along axis {axis}. Expected equal dtypes, and "
@@ -184,7 +184,7 @@ concat = Primitive(
     batch=lambda batched, *xs, axis: concat(*broadcast_batched(batched, xs), axis=axis + 1),
     linear=True,
     accepts=dtypes.ANY,
-    complain=_concat_complaint,
+    complain=_concat_error_message,
 )
 
 

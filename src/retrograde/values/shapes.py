@@ -211,14 +211,14 @@ def _unknown_part(key: slice) -> TensorShape:
     return TensorShape([None] * max(0, stop - start))
 
 
-def normalize_axis(axis: Any, ndim: int, op_name: str, wrong: Any = invalid) -> int:
-    """Returns `axis` in the range from 0 to `ndim` - 1. `wrong` creates the error."""
+def normalize_axis(axis: Any, ndim: int, op_name: str, make_error: Any = invalid) -> int:
+    """Returns `axis` in the range from 0 to `ndim` - 1. `make_error` creates the error."""
     try:
         position = operator.index(axis)
     except TypeError:
         raise TypeError(f"{op_name}: axis must be an integer. Received: {shown(axis)}.") from None
     if not -ndim <= position < ndim:
-        raise wrong(
+        raise make_error(
             f"{op_name}: axis {position} is out of range for a tensor of rank {ndim}. "
             f"Expected {-ndim} <= axis < {ndim}."
         )

@@ -71,7 +71,7 @@ def of_dtype(x: Any, dtype: np.dtype) -> Tensor:
 
 
 def _kind(x: Any) -> Any:
-    """Returns what determines the promoted dtype: a tensor's dtype or a number's Python type."""
+    """Returns the type for dtype promotion: a tensor's dtype or a number's Python type."""
     if isinstance(x, Tensor):
         return x._spec.dtype
     return next(kind for kind in (bool, int, float) if isinstance(x, kind))
