@@ -171,10 +171,10 @@ class Tensor(_TensorBase):
         return bool(self._spec.size and self._array.reshape(-1)[0])
 
     def __int__(self) -> int:
-        return int(self._scalar("int"))
+        return int(_real(self._scalar("int")))
 
     def __float__(self) -> float:
-        return float(self._scalar("float"))
+        return float(_real(self._scalar("float")))
 
     def __complex__(self) -> complex:
         return complex(self._scalar("complex"))
@@ -241,6 +241,12 @@ class Tensor(_TensorBase):
 Tensor._spec = Tensor.__dict__["_array"]  # type: ignore[method-assign]
 TensorSpec._tensor_class = Tensor
 
+
+def _real(number: Any) -> Any:
+    """Returns the real part of a complex number; returns other values unchanged."""
+    return number.real if type(number) is complex else number
+
+
 _new = object.__new__
 
 
@@ -294,7 +300,7 @@ for _name in ("op", "graph", "name", "consumers", "value_index"):
 class Reference:
     """A hashable reference to a tensor or variable, which themselves compare by value."""
 
-    __slots__ = ("_wrapped",)
+    __slots__ = ("__weakref__", "_wrapped")
 
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped

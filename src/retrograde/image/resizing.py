@@ -17,6 +17,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.resampling import resample
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
+from retrograde.values.composites import NotOneTensor, dispatch_to_composite
 from retrograde.values.errors import invalid
 
 _IMAGE_DTYPES = (
@@ -58,7 +59,18 @@ def resize(
     >>> tf.reshape(tf.image.resize(image, [1, 8]), [-1]).numpy()
     array([0.  , 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.  ], dtype=float32)
     """
-    x = as_tensor(images)
+    try:
+        x = as_tensor(images)
+    except NotOneTensor as refusal:
+        return dispatch_to_composite(
+            refusal,
+            resize,
+            images,
+            size,
+            method=method,
+            preserve_aspect_ratio=preserve_aspect_ratio,
+            antialias=antialias,
+        )
     check_image_rank(x, "resize", "images")
     height, width = _new_size(size, x._spec.shape[-3:-1], preserve_aspect_ratio)
     if method not in METHODS:

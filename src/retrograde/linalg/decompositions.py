@@ -192,14 +192,13 @@ def matrix_rank(
     """
     x = inexact_matrices(a, "matrix_rank")
     s = apply(dc.singular_values, (x,))
-    last = s.ndim - 1
     if tol is None:
-        largest = apply(reduction.max, (s,), {"axis": (last,), "keepdims": True})
+        largest = apply(reduction.max, (s,), {"axis": (s.ndim - 1,), "keepdims": True})
         limit = largest * float(max(x._spec.shape[-2:]) * np.finfo(s._spec.dtype).eps)
     else:
         limit = as_tensor(tol, s._spec.dtype)
     counted = to_dtype(s > limit, np.dtype(np.int32))
-    return apply(reduction.sum, (counted,), {"axis": (last,), "keepdims": False})
+    return apply(reduction.sum, (counted,), {"axis": (counted.ndim - 1,), "keepdims": False})
 
 
 def inexact_matrices(value: Any, op_name: str) -> Tensor:

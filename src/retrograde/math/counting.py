@@ -54,7 +54,7 @@ def bincount(
         raise ValueError(f"bincount: expected an axis of 0, -1 or None. Received: {as_text(axis)}.")
     if weights is not None and binary_output:
         raise ValueError("bincount: expected either `binary_output` or `weights`, not both.")
-    numbers = _numbers(arr)
+    numbers = _numbers(arr, axis)
     weights = _weights(weights, numbers, numpy_dtype(dtype))
     flatten = axis != -1 or numbers.ndim < 2
     if flatten:
@@ -65,12 +65,13 @@ def bincount(
     return minimum(y, 1) if binary_output else y
 
 
-def _numbers(arr: Any) -> Tensor:
+def _numbers(arr: Any, axis: int | None) -> Tensor:
     x = as_tensor(arr)
     check_dtype(x, ("int32", "int64", "float32", "float64"), "arr", "bincount")
-    if x.ndim > 2:
+    if x.ndim > 2 and axis == -1:
         raise invalid(
-            f"bincount: expected `arr` of rank at most 2. Received: shape {x._spec.shape}."
+            "bincount: expected `arr` of rank at most 2 with axis=-1. Received: shape "
+            f"{x._spec.shape}."
         )
     return _in_range(to_dtype(x, _INT64), None, "bincount: expected numbers")
 

@@ -103,6 +103,7 @@ def unsorted_segment_sum(
     )
 
 
+@dispatched
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -114,6 +115,7 @@ def unsorted_segment_mean(
     return _average(truediv, *segmentation)
 
 
+@dispatched
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -219,7 +221,10 @@ def _check_sorted(ids: Tensor, op_name: str) -> Tensor:
 def _unsorted_segments(
     data: Any, segment_ids: Any, num_segments: Any, allowed: frozenset, op_name: str
 ) -> _Segmentation:
-    x, ids = _convert_and_check(data, segment_ids, allowed, op_name)
+    ids = as_tensor(segment_ids)
+    if ids._spec.dtype == np.int16 and op_name == "unsorted_segment_sum":
+        ids = to_dtype(ids, np.dtype(np.int32))
+    x, ids = _convert_and_check(data, ids, allowed, op_name)
     count, shape = integer(num_segments, f"{op_name}: num_segments", TypeError), ids._spec.shape
     if count < 0:
         raise invalid(f"{op_name}: expected num_segments >= 0. Received: {count}.")

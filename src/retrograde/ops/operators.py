@@ -67,14 +67,39 @@ def _binary(primitive: Primitive, bool_primitive: Primitive | None = None) -> An
         elif type(other) is not Tensor:
             try:
                 other = operand(other, self)
-            except NotOneTensor:
-                return NotImplemented
+            except (TypeError, ValueError) as error:
+                if type(error) is NotOneTensor or _reflects(other, primitive):
+                    return NotImplemented
+                raise
         try:
             return apply(primitive, (self, other))
         except InvalidArgumentError:
             return _apply_to_bools(bool_primitive, self, other)
 
     return method
+
+
+# The method with which the right operand can implement an operator, by the name of the primitive.
+_REFLECTED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "mod": "__rmod__",
+    "power": "__rpow__",
+    "matmul": "__rmatmul__",
+    "logical_and": "__rand__",
+    "logical_or": "__ror__",
+    "logical_xor": "__rxor__",
+}
+
+
+def _reflects(other: Any, primitive: Primitive) -> bool:
+    """Returns whether the class of `other`, which is not a tensor, implements the operator."""
+    name = _REFLECTED.get(primitive.name)
+    kind = type(other)
+    return name is not None and kind.__module__ != "builtins" and hasattr(kind, name)
 
 
 def _apply_to_bools(bool_primitive: Primitive | None, x1: Tensor, x2: Tensor) -> Tensor:
@@ -134,8 +159,10 @@ def _truediv(self, other):
     if type(other) is not Tensor:
         try:
             other = operand(other, self)
-        except NotOneTensor:
-            return NotImplemented
+        except (TypeError, ValueError) as error:
+            if type(error) is NotOneTensor or _reflects(other, ar.divide):
+                return NotImplemented
+            raise
     try:
         if self._spec.dtype in dtypes.INEXACT:
             return apply(ar.divide, (self, other))

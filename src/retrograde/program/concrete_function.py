@@ -13,7 +13,7 @@ from retrograde.program.signature_text import format_signature
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.errors import allocate
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
@@ -99,6 +99,8 @@ class ConcreteFunction:
         given, by_place = iter(args), not (kwargs or self._kwargs)
         parameters = self.function._parameters.names
         names = [*parameters[: len(self._args)], *[""] * (len(self._args) - len(parameters))]
+        if any(map(nest.is_nested, args)) and all(names[: len(args)]) and len(args) <= len(names):
+            return self(**dict(zip(names, args, strict=False)), **kwargs)
         filled = [
             self._filled(name, value, kwargs, given)
             for name, value in zip(names, self._args, strict=True)
@@ -120,13 +122,23 @@ class ConcreteFunction:
         if name not in kwargs:
             return _filled(value, given, self.name)
         argument = kwargs.pop(name)
-        filled = _filled(value, nest.leaves(argument), self.name)
+        filled = _filled(value, self._variable_leaves(value, argument), self.name)
         if filled is value and not _is_equal(argument, value):
             raise TypeError(
                 f"{self.name}: the argument {name!r} is {shown(value)} in this ConcreteFunction. "
                 f"Received: {shown(argument)}. Leave it out, or call the tf.function itself."
             )
         return filled
+
+    def _variable_leaves(self, value: Any, argument: Any) -> Iterator[Any]:
+        """Returns the leaves of `argument` in the places of the specs and tensors in `value`."""
+        if not nest.is_nested(value):
+            return iter([argument])
+        fixed, leaves = nest.flatten(value), nest.flatten(argument)
+        if len(fixed) != len(leaves):
+            return iter(leaves)
+        pairs = list(zip(fixed, leaves, strict=True))
+        return iter([leaf for x, leaf in pairs if _is_placeholder(x) or not _is_equal(leaf, x)])
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:  # noqa: ARG002
         """Describes the arguments and results of the function."""
@@ -163,7 +175,9 @@ def with_dummy_tensors(value: Any, zeros: Callable | None = None) -> Any:
         shape = [_DUMMY_SIZE if size is None else size for size in sizes]
         return Tensor((zeros or dummy_array)(shape, value.dtype.numpy_dtype))
     if isinstance(value, TypeSpec):
-        raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
+        if not hasattr(value, "_dummy"):
+            raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
+        return value._dummy()
     if nest.is_nested(value):
         return nest.rebuild(
             value, [with_dummy_tensors(child, zeros) for child in nest.children(value)]
@@ -214,10 +228,27 @@ def specs_in(value: Any) -> Any:
     return value
 
 
+def _is_placeholder(value: Any) -> bool:
+    """Returns whether an argument of a concrete function is passed in each call."""
+    if isinstance(value, (CompositeTensor, TypeSpec)):
+        return True
+    held = tensor_or_variable(value)
+    return held is not None and not isinstance(held, Variable)
+
+
+def _converted(value: Any, spec: TensorSpec) -> Tensor | None:
+    """Converts a number or an array to the dtype of a spec; returns `None` if that fails."""
+    try:
+        return Tensor(as_array(value, spec.dtype.numpy_dtype))
+    except (TypeError, ValueError):
+        return None
+
+
 def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
     """Replaces the specs and tensors in `value` by given tensors."""
-    if isinstance(value, CompositeTensor):
-        spec: Any = spec_of(value)
+    composite = isinstance(value, CompositeTensor)
+    if composite or (isinstance(value, TypeSpec) and not isinstance(value, TensorSpec)):
+        spec: Any = spec_of(value) if composite else value
         tensor = next(given, None)
         if tensor is None:
             raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
@@ -231,6 +262,8 @@ def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
         if tensor is None:
             raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
         found = tensor_or_variable(tensor)
+        if found is None:
+            tensor = found = _converted(tensor, spec)
         if found is None or not spec.is_compatible_with(TensorSpec.from_tensor(found)):
             raise TypeError(f"{name}: expected {spec}. Received: {shown(tensor)}.")
         return tensor

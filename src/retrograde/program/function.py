@@ -90,6 +90,12 @@ class Function:
         self._fast_calls: dict[tuple, Callable] = {}  # by the specs of their arguments
         self._latest: Callable = _no_fast_call
         self._lock = fork_safe_lock()
+        self._concrete: dict[Any, ConcreteFunction] = {}  # by the keys of their arguments
+
+    def __reduce__(self) -> tuple:
+        """Copies and pickles the function without its traces."""
+        options = (self._input_signature, self._jit_compile, self._strict, self._trace_limit)
+        return Function, (self.python_function, self._name, *options)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -381,6 +387,17 @@ class Function:
             args = self._parameters.by_position(args, kwargs) or self._input_signature
             full, full_kwargs = args, {}
             kwargs = {}
+        variables: list[Any] = []
+        key = describe(specs_in((full, full_kwargs)), [], variables)
+        if variables:
+            return self._new_concrete_function(args, kwargs, full, full_kwargs)
+        if key not in self._concrete:
+            self._concrete[key] = self._new_concrete_function(args, kwargs, full, full_kwargs)
+        return self._concrete[key]
+
+    def _new_concrete_function(
+        self, args: tuple, kwargs: dict, full: tuple, full_kwargs: dict
+    ) -> ConcreteFunction:
         count = len(unknown_axes((args, kwargs)))
         if not count:
             return ConcreteFunction(self, full, full_kwargs, self._recorded(args, kwargs))

@@ -225,6 +225,11 @@ class Parameters:
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
+    def defaults(self, start: int, end: int) -> list:
+        """Returns the defaults of a range of parameters, up to the first without a default."""
+        found = self._defaults[start:end]
+        return found[: next((i for i, x in enumerate(found) if x is inspect.Parameter.empty), None)]
+
     def by_position(self, args: tuple, kwargs: dict) -> tuple:
         """Returns all arguments by position, as in an `input_signature`."""
         bound = self.signature.bind_partial(*args, **kwargs)
@@ -241,6 +246,8 @@ def convert_arguments(args: tuple, kwargs: dict, specs: Any, parameters: Paramet
     """Converts arguments to the tensors of an `input_signature`."""
     if kwargs:
         args = parameters.by_position(args, kwargs)
+    if len(args) < len(specs):
+        args = (*args, *parameters.defaults(len(args), len(specs)))
     if len(args) != len(specs):
         raise TypeError(
             f"The function has an input_signature of {len(specs)} arguments. Received: {len(args)}."

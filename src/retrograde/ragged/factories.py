@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integer, shape_from
 from retrograde.ops.conversion import as_tensor, numeric_dtype, numpy_dtype
+from retrograde.ops.shaping import reshape
 from retrograde.ragged import rows
 from retrograde.ragged.operations import align_to_flat_values
 from retrograde.ragged.partition import RowPartition, as_int_vector, split_dtype
@@ -230,13 +231,18 @@ def stack_dynamic_partitions(
     <tf.RaggedTensor [[2], [1, 3], []]>
     """
     data = data if isinstance(data, RaggedTensor) else as_tensor(data)
+    while isinstance(partitions, RaggedTensor):
+        data, partitions = data.values, partitions.values
     which, count = as_tensor(partitions), integer(num_partitions, "num_partitions")
-    ids = np.asarray(which)
-    if ids.ndim != 1:
+    ids = np.asarray(which).ravel()
+    axes = which._spec.ndim
+    if not axes or tuple(data.shape[:axes]) != which._spec.shape:
         raise invalid(
-            f"stack_dynamic_partitions: expected partitions along one axis. Received: shape "
-            f"{ids.shape}."
+            "stack_dynamic_partitions: expected the shape of data to start with the shape of "
+            f"partitions. Received: {data.shape} and {which._spec.shape}."
         )
+    if axes > 1:
+        data = reshape(data, shape=(ids.size, *data._spec.shape[axes:]))
     if ids.size and not 0 <= ids.min() <= ids.max() < count:
         raise invalid(f"stack_dynamic_partitions: expected partitions in [0, {count}).")
     order = np.argsort(ids, kind="stable")

@@ -150,9 +150,14 @@ def _squeeze(_: Any, input: RaggedTensor, axis: Any = None, name: Any = None) ->
 
 def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None,
            name: Any = None) -> list:  # fmt: skip
-    if normalize_axis(as_int(axis, "split: axis"), rows.rank_of(value), "split", ValueError):
+    at = normalize_axis(as_int(axis, "split: axis"), rows.rank_of(value), "split", ValueError)
+    if at > value.ragged_rank:
+        parts = dense.split(value.flat_values, num_or_size_splits, at - value.ragged_rank, num)
+        return [value.with_flat_values(part) for part in parts]
+    if at:
         raise ValueError(
-            f"split: a RaggedTensor can be split only along axis 0. Received: axis={as_text(axis)}."
+            "split: a RaggedTensor can be split only along uniform axes. Received: "
+            f"axis={as_text(axis)}."
         )
     count = value._partition.nrows
     sizes = integers(num_or_size_splits, "split")
@@ -209,6 +214,38 @@ def _segments(function: Callable, data: RaggedTensor, segment_ids: Any, num_segm
             f"the RaggedTensor. Received: {ids.tolist()}."
         )
     return reductions.combine_rows(function, data, ids, count)
+
+
+def _segment_average(divide_by: Callable) -> Callable:
+    """Returns a handler that divides the sums by a function of the number of their terms."""
+
+    def handler(_: Any, data: RaggedTensor, segment_ids: Any, num_segments: Any,
+                name: Any = None) -> RaggedTensor:  # fmt: skip
+        args = segment_ids, num_segments
+        counts = math.unsorted_segment_sum(
+            data.with_flat_values(_ones_like(data.flat_values)), *args
+        )
+        return math.unsorted_segment_sum(data, *args) / divide_by(counts)
+
+    return handler
+
+
+def _ones_like(x: Tensor) -> Tensor:
+    return Tensor(np.ones(x._spec.shape, x._spec.dtype))
+
+
+def _reshape(function: Callable, tensor: RaggedTensor, shape: Any) -> Tensor:
+    return function(tensor.flat_values, shape)
+
+
+def _resize(function: Callable, images: RaggedTensor, size: Any, **options: Any) -> Tensor:
+    """Resizes each image. The results have one size."""
+    resized = [function(_dense(image), size, **options) for image in rows.unstack_rows(images)]
+    return dense.stack(resized)
+
+
+def _dense(x: Any) -> Tensor:
+    return x.to_tensor() if isinstance(x, RaggedTensor) else x
 
 
 def _as_sparse(function: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -282,6 +319,8 @@ def _reverse(_: Any, tensor: RaggedTensor, axis: Any, name: Any = None) -> Ragge
 
 
 def _concat(_: Any, values: Any, axis: Any, name: Any = None) -> Any:
+    if isinstance(values, RaggedTensor):
+        return values
     return rows.concat(rows.as_tensors(values), as_int(axis, "concat: axis"))
 
 
@@ -329,6 +368,10 @@ HANDLERS |= {
     "dynamic_partition": _dynamic_partition,
     "gather_nd": _gather_nd,
     **dict.fromkeys(_SEGMENTS, _segments),
+    "unsorted_segment_mean": _segment_average(lambda counts: counts),
+    "unsorted_segment_sqrt_n": _segment_average(math.sqrt),
+    "reshape": _reshape,
+    "resize": _resize,
     "bincount": _as_sparse,
     "map_fn": _map_fn,
     "stack": _stack,

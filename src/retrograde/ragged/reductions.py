@@ -127,7 +127,10 @@ def reduce_variance(
         )
     axes = _axes(axis, rank_of(input_tensor))
     mean = _mean(input_tensor, axes, keepdims)
-    return math.subtract(_mean(input_tensor * input_tensor, axes, keepdims), mean * mean)
+    y = math.subtract(_mean(input_tensor * input_tensor, axes, keepdims), mean * mean)
+    if y.dtype.is_complex:
+        return y
+    return math.maximum(y, 0.0)  # rounding errors can make the difference negative
 
 
 def softmax(_: Any, logits: RaggedTensor, axis: Any = None, name: Any = None) -> RaggedTensor:

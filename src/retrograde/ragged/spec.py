@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from retrograde.core.tensor import Tensor
 from retrograde.ragged.partition import split_dtype
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.values import dtypes
@@ -84,6 +87,19 @@ class RaggedTensorSpec(TypeSpec):
     def value_type(self) -> type:
         """`tf.RaggedTensor`."""
         return RaggedTensor
+
+    def _dummy(self) -> Any:
+        """Returns a value of this spec, to trace a function."""
+        rank = self._ragged_rank + 1 if self._shape.rank is None else self._shape.rank
+        sizes = [None] * rank if self._shape.rank is None else self._shape.as_list()
+        shape = [2 if n is None else n for n in sizes]
+        value = b"" if self._dtype.name == "string" else 0
+        values = Tensor(np.full(shape, value, self._dtype.numpy_dtype))
+        if not self._ragged_rank:
+            return values
+        return RaggedTensor.from_tensor(
+            values, ragged_rank=self._ragged_rank, row_splits_dtype=self._row_splits_dtype
+        )
 
     def _serialize(self) -> tuple:
         parts = (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)

@@ -212,5 +212,13 @@ class SparseTensorSpec(TypeSpec):
         """`tf.SparseTensor`."""
         return SparseTensor
 
+    def _dummy(self) -> SparseTensor:
+        """Returns a value of this spec, to trace a function."""
+        sizes = [None] if self._shape.rank is None else self._shape.as_list()
+        shape = [2 if n is None else n for n in sizes]
+        value = np.array([b"" if self._dtype.name == "string" else 0], self._dtype.numpy_dtype)
+        count = int(all(shape))  # of the elements
+        return SparseTensor(np.zeros([count, len(shape)], np.int64), Tensor(value[:count]), shape)
+
     def _serialize(self) -> tuple:
         return self._shape, self._dtype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,11 @@ from retrograde.values.errors import invalid
 
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _ERRORS = ("replace", "ignore", "strict")
+_BYTE_ORDER_MARKS = {
+    "utf-16": ((codecs.BOM_UTF16_LE, "le"), (codecs.BOM_UTF16_BE, "be")),
+    "utf-32": ((codecs.BOM_UTF32_LE, "le"), (codecs.BOM_UTF32_BE, "be")),
+}
+_MARK = "\ufeff"
 _OUTPUTS = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 
 
@@ -132,7 +138,7 @@ def unicode_transcode(
     """Converts each string to another encoding."""
     decode = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
     target = check_one_of(output_encoding, _OUTPUTS, "unicode_transcode: output_encoding")
-    return map_strings(lambda s: decode(s).encode(target), input)
+    return map_strings(lambda s: decode.without_mark(s).encode(target), input)
 
 
 @host_function
@@ -188,38 +194,61 @@ class _Decoder:
             codecs.lookup(encoding)
         except LookupError:
             raise invalid(f"Unknown encoding: {encoding!r}.") from None
-        self.encoding = encoding
+        self.encoding = codecs.lookup(encoding).name
         self.errors = check_one_of(errors, _ERRORS, "errors")
+        if not 0 <= replacement <= sys.maxunicode:
+            raise invalid(
+                f"replacement_char must be a Unicode code point. Received: {replacement}."
+            )
+        # Without the policy to replace, control characters are removed.
+        self._replacement_of_control = chr(replacement) if errors == "replace" else ""
         self._replacement = chr(replacement)
         self._replace_control = replace_control
 
     def __call__(self, string: bytes) -> str:
         return "".join(character for character, _ in self.characters(string))
 
+    def without_mark(self, string: bytes) -> str:
+        """Returns the text without a byte order mark."""
+        text = self(string)
+        return text.removeprefix(_MARK) if self.encoding in _BYTE_ORDER_MARKS else text
+
     def characters(self, string: bytes) -> list[tuple[str, int]]:
         """Returns each character and its byte offset; invalid bytes form one character."""
-        result, offset = [], 0
+        result: list[tuple[str, int]] = []
+        encoding, offset = self._encoding_and_start(string)
         while offset < len(string):
             try:
-                valid, invalid_count = string[offset:].decode(self.encoding), 0
+                valid, invalid_count = string[offset:].decode(encoding), 0
             except UnicodeDecodeError as error:
                 if self.errors == "strict":
                     raise invalid(
                         f"{string!r} is not valid in the encoding {self.encoding}."
                     ) from None
-                valid = string[offset : offset + error.start].decode(self.encoding)
+                valid = string[offset : offset + error.start].decode(encoding)
                 invalid_count = error.end - error.start
             for character in valid:
                 result.append((self._replace_if_control(character), offset))
-                offset += len(character.encode(self.encoding))
+                offset += len(character.encode(encoding))
             if invalid_count and self.errors == "replace":
                 result.append((self._replacement, offset))
             offset += invalid_count
         return result
 
+    def _encoding_and_start(self, string: bytes) -> tuple[str, int]:
+        """Returns the encoding with its byte order, and the offset of the first character.
+
+        Strings without a byte order mark are big-endian. A big-endian mark is a character.
+        """
+        marks = _BYTE_ORDER_MARKS.get(self.encoding, ())
+        for mark, order in marks:
+            if string.startswith(mark):
+                return f"{self.encoding}-{order}", len(mark) if order == "le" else 0
+        return f"{self.encoding}-be" if marks else self.encoding, 0
+
     def _replace_if_control(self, character: str) -> str:
         control = ord(character) < 32 or ord(character) == 127
-        return self._replacement if control and self._replace_control else character
+        return self._replacement_of_control if control and self._replace_control else character
 
 
 def _offsets(input: Any, decode: _Decoder) -> Any:

@@ -69,7 +69,13 @@ def clip_by_norm(
     # Take the root of 1 where the norm is zero, to avoid an infinite derivative.
     root = sqrt(arithmetic.select(nonzero, square, ones_like(square)))
     norm = arithmetic.select(nonzero, root, square)
-    return pack(x * limit / arithmetic.maximum(norm, limit))
+    y = x * limit / arithmetic.maximum(norm, limit)
+    if y._spec.shape != x._spec.shape:
+        raise ValueError(
+            f"clip_by_norm: a tensor of shape {x._spec.shape} and a clip_norm of shape "
+            f"{limit._spec.shape} are incompatible: the result has shape {y._spec.shape}."
+        )
+    return pack(y)
 
 
 def global_norm(t_list: Sequence[Any], name: Any = None) -> Tensor:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.nest import assert_same_structure
 from retrograde.ops.conversion import as_tensor
@@ -162,6 +163,11 @@ def _branches(branch_fns: Any) -> list[Callable]:
 # Loops
 
 
+def _is_bare_tensor(value: Any) -> bool:
+    """Returns whether a body returned its only variable itself, as it may in a function."""
+    return isinstance(value, Tensor) and thread.recorders.tracer is not None
+
+
 def while_loop(
     cond: Callable,
     body: Callable,
@@ -196,6 +202,8 @@ def while_loop(
     expected = list(loop_vars)
     while (remaining is None or remaining > 0) and as_tensor(cond(*loop_vars)):
         loop_vars = body(*loop_vars)
+        if len(expected) == 1 and _is_bare_tensor(loop_vars):
+            loop_vars = [loop_vars]
         if not isinstance(loop_vars, (list, tuple)):
             raise TypeError(
                 "'body' must return a list or a tuple with a value for each loop variable. "

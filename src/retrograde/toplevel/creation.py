@@ -237,14 +237,15 @@ def _range(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
     first, last, step = (x.astype(numpy_type)[()] for x in ends)
     if step == 0:
         raise invalid("range: requires delta != 0.")
-    if not (last - first) * np.sign(step) >= 0:
+    if numpy_type.kind in "iu":
+        first, last, step = int(first), int(last), int(step)  # the difference may not fit
+    if not (last - first) * (1 if step > 0 else -1) >= 0:
         sign = ("<=", ">") if step > 0 else (">=", "<")
         raise invalid(
             f"range: requires start {sign[0]} limit when delta {sign[1]} 0: {first}, {last}."
         )
     if numpy_type.kind in "iu":
-        ends = int(first), int(last), int(step)
-        return Tensor(allocate("range", np.arange, *ends).astype(numpy_type))
+        return Tensor(allocate("range", np.arange, first, last, step).astype(numpy_type))
     steps = abs(float((last - first) / step))
     if not steps < MAX_ELEMENTS:
         raise invalid(f"range: requires a finite number of steps: {first}, {last}, {step}.")

@@ -191,7 +191,7 @@ def gather(
     array([b'c', b'a'], dtype=object)
     """
     x, indices = as_tensor(params), indices_from(indices, "gather")
-    requested = integer(batch_dims, "gather: batch_dims")
+    requested = 0 if batch_dims is None else integer(batch_dims, "gather: batch_dims")
     batch = requested + indices._spec.ndim if requested < 0 else requested
     if x._spec.ndim <= batch:
         raise invalid(f"gather: params must have at least {batch + 1} axes.")
@@ -377,6 +377,10 @@ def reverse_sequence(
     ndim = x._spec.ndim
     along = normalize_axis(seq_axis, ndim, "reverse_sequence")
     batch = normalize_axis(batch_axis or 0, ndim, "reverse_sequence")
+    if along == batch:
+        raise invalid(
+            f"reverse_sequence: seq_axis and batch_axis must differ. Received: {along} for both."
+        )
     indices = _reversed_indices(seq_lengths, x._spec.shape, batch, along)
     order = (batch, *(i for i in builtins.range(ndim) if i != batch))
     y = gather_batches(shaping.transpose(x, perm=order), indices, order.index(along), 1)

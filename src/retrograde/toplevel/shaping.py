@@ -23,7 +23,7 @@ from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown
-from retrograde.values.composites import dispatched
+from retrograde.values.composites import NotOneTensor, dispatch_to_composite, dispatched
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import UnimplementedError, allocate, invalid, to_list
 from retrograde.values.shapes import normalize_axes, normalize_axis
@@ -155,7 +155,10 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
     >>> tf.reshape([[1, 2], [3, 4]], [-1]).numpy()
     array([1, 2, 3, 4], dtype=int32)
     """
-    x = as_tensor(tensor)
+    try:
+        x = as_tensor(tensor)
+    except NotOneTensor as refusal:
+        return dispatch_to_composite(refusal, reshape, tensor, shape)
     sizes = integers(shape, "reshape")
     if -1 in sizes:
         sizes = _infer_size(sizes, x._array)
@@ -332,6 +335,8 @@ def split(
         sizes = _equal_parts(int(num_or_size_splits), size)
     else:
         sizes = _part_sizes(num_or_size_splits, size)
+        if num is not None and num != len(sizes):
+            raise invalid(f"split: expected num={num} sizes. Received: {len(sizes)} sizes.")
     return list(shaping.split(x, sizes=sizes, axis=at))
 
 
@@ -520,6 +525,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
         x, axis = shaping.reshape(x, shape=(x._spec.size,)), 0
     if not isinstance(axis, int):
         raise TypeError(f"repeat: `axis` must be an int. Received: {shown(axis)}.")
+    if not x._spec.ndim:
+        x = shaping.reshape(x, shape=(1,))
     ndim = x._spec.ndim
     if not -ndim <= axis < ndim:
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")

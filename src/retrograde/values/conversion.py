@@ -330,6 +330,12 @@ def _from_leaves(array: np.ndarray, value: Any, dtype: np.dtype | None) -> np.nd
     return np.asarray(encode(array), object)
 
 
+def _is_sequence(kind: type) -> bool:
+    """Returns whether objects of a class have a length and elements, but no keys."""
+    names = ("__len__", "__getitem__")
+    return all(hasattr(kind, name) for name in names) and not hasattr(kind, "keys")
+
+
 def _from_object(value: Any, dtype: np.dtype | None) -> Any:
     """Converts an object of another class."""
     if isinstance(value, DType):
@@ -342,7 +348,7 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
         value.assert_is_fully_defined()
         sizes = value.as_list()
         return _from_sequence(sizes, dtype) if sizes else np.array([], dtype or np.int32)
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) or _is_sequence(type(value)):
         return _from_sequence(allocate("conversion to a tensor", list, value), dtype)
     raise ValueError(
         f"Attempt to convert a value ({_brief(value)}) with an unsupported type ({type(value)}) to "

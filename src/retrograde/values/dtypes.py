@@ -123,7 +123,7 @@ class DType:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if other is None:
+        if other is None or other is int:  # which has no dtype in TensorFlow
             return False
         try:
             return as_dtype(other) is self
