@@ -22,7 +22,8 @@ def test_an_input_signature_uses_defaults():
 
 
 def test_defaults_can_be_tensors_and_arrays():
-    f = tf.function(lambda x, y=tf.constant(2.0), z=np.float32([1.0, 2.0]): x * y + z)
+    two, array = tf.constant(2.0), np.float32([1.0, 2.0])
+    f = tf.function(lambda x, y=two, z=array: x * y + z)
 
     assert f(3.0).numpy().tolist() == [7.0, 8.0]
 

@@ -194,7 +194,8 @@ class _Decoder:
             codecs.lookup(encoding)
         except LookupError:
             raise invalid(f"Unknown encoding: {encoding!r}.") from None
-        self.encoding = codecs.lookup(encoding).name
+        self.encoding = encoding
+        self._codec = codecs.lookup(encoding).name
         self.errors = check_one_of(errors, _ERRORS, "errors")
         if not 0 <= replacement <= sys.maxunicode:
             raise invalid(
@@ -211,7 +212,7 @@ class _Decoder:
     def without_mark(self, string: bytes) -> str:
         """Returns the text without a byte order mark."""
         text = self(string)
-        return text.removeprefix(_MARK) if self.encoding in _BYTE_ORDER_MARKS else text
+        return text.removeprefix(_MARK) if self._codec in _BYTE_ORDER_MARKS else text
 
     def characters(self, string: bytes) -> list[tuple[str, int]]:
         """Returns each character and its byte offset; invalid bytes form one character."""
@@ -240,11 +241,11 @@ class _Decoder:
 
         Strings without a byte order mark are big-endian. A big-endian mark is a character.
         """
-        marks = _BYTE_ORDER_MARKS.get(self.encoding, ())
+        marks = _BYTE_ORDER_MARKS.get(self._codec, ())
         for mark, order in marks:
             if string.startswith(mark):
-                return f"{self.encoding}-{order}", len(mark) if order == "le" else 0
-        return f"{self.encoding}-be" if marks else self.encoding, 0
+                return f"{self._codec}-{order}", len(mark) if order == "le" else 0
+        return f"{self._codec}-be" if marks else self._codec, 0
 
     def _replace_if_control(self, character: str) -> str:
         control = ord(character) < 32 or ord(character) == 127
