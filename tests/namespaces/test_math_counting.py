@@ -185,7 +185,7 @@ ERRORS = [
     ),
     (
         lambda: tf.math.bincount([[[1]]], axis=-1),
-        "bincount: expected `arr` of rank at most 2. Received: shape (1, 1, 1).",
+        "bincount: expected `arr` of rank at most 2 with axis=-1. Received: shape (1, 1, 1).",
     ),
     (
         lambda: tf.math.bincount([1, 2], weights=[1.0]),

@@ -478,7 +478,8 @@ INVALID = {
     ),
     "partitions_rank": (
         lambda: tf.ragged.stack_dynamic_partitions([1], [[0]], 1),
-        "stack_dynamic_partitions: expected partitions along one axis. Received: shape (1, 1).",
+        "stack_dynamic_partitions: expected the shape of data to start with the shape of "
+        "partitions. Received: (1,) and (1, 1).",
     ),
     "partitions": (
         lambda: tf.ragged.stack_dynamic_partitions([1], [1], 1),
@@ -612,7 +613,7 @@ VALUE_ERRORS = {
     ),
     "split_axis": (
         lambda: tf.split(X, 2, axis=1),
-        "split: a RaggedTensor can be split only along axis 0. Received: axis=1.",
+        "split: a RaggedTensor can be split only along uniform axes. Received: axis=1.",
     ),
     "gather_nd": (
         lambda: tf.gather_nd(X, [0]),
