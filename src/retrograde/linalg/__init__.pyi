@@ -43,6 +43,51 @@ from retrograde.linalg.solvers import lu_solve as lu_solve
 from retrograde.linalg.solvers import pinv as pinv
 from retrograde.linalg.solvers import solve as solve
 from retrograde.linalg.solvers import triangular_solve as triangular_solve
+from retrograde.linear_operators.adjoint_and_inverse import (
+    LinearOperatorAdjoint as LinearOperatorAdjoint,
+)
+from retrograde.linear_operators.adjoint_and_inverse import (
+    LinearOperatorInversion as LinearOperatorInversion,
+)
+from retrograde.linear_operators.blocks import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+from retrograde.linear_operators.blocks import (
+    LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
+)
+from retrograde.linear_operators.circulant import LinearOperatorCirculant as LinearOperatorCirculant
+from retrograde.linear_operators.circulant import (
+    LinearOperatorCirculant2D as LinearOperatorCirculant2D,
+)
+from retrograde.linear_operators.circulant import (
+    LinearOperatorCirculant3D as LinearOperatorCirculant3D,
+)
+from retrograde.linear_operators.composition import (
+    LinearOperatorComposition as LinearOperatorComposition,
+)
+from retrograde.linear_operators.composition import (
+    LinearOperatorKronecker as LinearOperatorKronecker,
+)
+from retrograde.linear_operators.composition import (
+    LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
+)
+from retrograde.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from retrograde.linear_operators.dense import (
+    LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
+)
+from retrograde.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+from retrograde.linear_operators.diagonal import LinearOperatorIdentity as LinearOperatorIdentity
+from retrograde.linear_operators.diagonal import (
+    LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
+)
+from retrograde.linear_operators.diagonal import LinearOperatorZeros as LinearOperatorZeros
+from retrograde.linear_operators.linear_operator import LinearOperator as LinearOperator
+from retrograde.linear_operators.structured import (
+    LinearOperatorHouseholder as LinearOperatorHouseholder,
+)
+from retrograde.linear_operators.structured import (
+    LinearOperatorPermutation as LinearOperatorPermutation,
+)
+from retrograde.linear_operators.structured import LinearOperatorToeplitz as LinearOperatorToeplitz
+from retrograde.linear_operators.structured import LinearOperatorTridiag as LinearOperatorTridiag
 from retrograde.math import l2_normalize as l2_normalize
 from retrograde.toplevel.clipping import global_norm as global_norm
 from retrograde.toplevel.creation import eye as eye

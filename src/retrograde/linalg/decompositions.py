@@ -17,6 +17,7 @@ from retrograde.ops.complex_numbers import real
 from retrograde.ops.conversion import as_tensor, numeric_dtype
 from retrograde.ops.elementary import log
 from retrograde.values import dtypes
+from retrograde.values.composites import dispatched
 from retrograde.values.errors import invalid
 
 
@@ -41,6 +42,7 @@ class LogMatrixDeterminant(NamedTuple):
     log_abs_determinant: Tensor
 
 
+@dispatched
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """Computes the lower triangular L with L L^H = `input`, for positive definite matrices.
 
@@ -106,6 +108,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return apply(dc.eigh, (squares_of(tensor, "eigh"),))
 
 
+@dispatched
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     """Computes the eigenvalues of Hermitian matrices, in ascending order.
 
@@ -151,6 +154,7 @@ def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None)
 # Determinants and rank
 
 
+@dispatched
 def det(input: Any, name: str | None = None) -> Tensor:
     """Computes the determinants of square matrices. The gradient exists for singular matrices too.
 
@@ -168,6 +172,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     return LogMatrixDeterminant(*apply(solvers.slogdet, (squares_of(input, "slogdet"),)))
 
 
+@dispatched
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Computes the log determinants of Hermitian positive definite matrices.
 

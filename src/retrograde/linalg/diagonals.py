@@ -18,6 +18,7 @@ from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.shaping import concat, reshape, stack, take_slice
 from retrograde.values.arguments import as_text, shown
+from retrograde.values.composites import dispatched
 from retrograde.values.errors import invalid, to_list
 
 
@@ -38,11 +39,13 @@ def matrix_transpose(
     return conj(y) if conjugate else y
 
 
+@dispatched
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """Computes the conjugate transpose of the matrices in the last two axes."""
     return matrix_transpose(matrix, conjugate=True)
 
 
+@dispatched
 def trace(x: Any, name: str | None = None) -> Tensor:
     """Computes the sum of the main diagonal of the matrices in the last two axes.
 
@@ -75,6 +78,7 @@ def _padding(align: str, k: int, missing: int) -> tuple[int, int]:
     return (missing, 0) if side == "RIGHT" else (0, missing)
 
 
+@dispatched
 def diag_part(
     input: Any,
     name: str | None = "diag_part",

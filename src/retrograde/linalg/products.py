@@ -18,6 +18,7 @@ from retrograde.ops.indexing import gather
 from retrograde.ops.shaping import reshape, transpose
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
+from retrograde.values.composites import NotOneTensor, dispatch_to_composite
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import FailedPreconditionError, invalid
 from retrograde.values.shapes import normalize_axes
@@ -49,7 +50,11 @@ def matmul(
     _check_exclusive(transpose_a, adjoint_a, "a")
     _check_exclusive(transpose_b, adjoint_b, "b")
     if type(a) is not Tensor or type(b) is not Tensor:
-        a, b = same_dtype(a, b)
+        try:
+            a, b = same_dtype(a, b)
+        except NotOneTensor as refusal:
+            adjoints = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+            return dispatch_to_composite(refusal, matmul, a, b, **adjoints)
     if output_type is not None:
         dtype = dtypes.as_dtype(output_type).numpy_dtype
         a, b = to_dtype(a, dtype), to_dtype(b, dtype)

@@ -15,9 +15,11 @@ from retrograde.ops.casting import identity, to_dtype
 from retrograde.ops.conversion import as_tensor, same_dtype
 from retrograde.ops.indexing import argsort, gather, gather_nd
 from retrograde.ops.shaping import broadcast_to, reshape
+from retrograde.values.composites import dispatched
 from retrograde.values.errors import invalid
 
 
+@dispatched
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Computes the inverses of square matrices, or of their adjoints with `adjoint`.
 
@@ -29,6 +31,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     return apply(solvers.inv, (matrices.adjoint(x) if adjoint else x,))
 
 
+@dispatched
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Solves `matrix @ x = rhs`, or `adjoint(matrix) @ x = rhs` with `adjoint`.
 

@@ -81,7 +81,8 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
     components = value._components() if isinstance(value, CompositeTensor) else ()
     if components:
         inputs.extend(components)
-        return kind, tuple([(x._spec.shape, x._spec.dtype) for x in components])
+        specs = tuple([(x._spec.shape, x._spec.dtype) for x in components])
+        return kind, value._static_key(), specs
     if nest.is_nested(value):
         try:
             parts = [describe(child, inputs, variables) for child in nest.children(value)]

@@ -51,6 +51,10 @@ class CompositeTensor:
             f"{type(self).__name__} does not support this operation. {self._instead}"
         )
 
+    def _static_key(self) -> Any:
+        """Returns what distinguishes values with the same components, for signatures."""
+        return None
+
     def _handler(self, _operation: Any) -> Callable | None:
         return None
 
