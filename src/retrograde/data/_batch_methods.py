@@ -219,6 +219,7 @@ class BatchMethods(BaseDataset):
             ),
             "GroupByWindow",
             spec=lambda: reduce(0, []).spec,
+            cardinality=_nodes.zero_or_infinite,
             spec_needs_call=True,
         )
 

@@ -102,7 +102,7 @@ class ElementMethods(BaseDataset):
     ) -> Any:
         make = functools.partial(dataset_of, map_func)
         spec = lambda: infer_spec(make, self._node.spec, self._node.first).element_spec  # noqa: E731
-        step = lambda elements, run: _transforms.interleave_datasets(  # noqa: E731
+        step = lambda elements, run: _transforms.InterleavedElements(  # noqa: E731
             map(make, elements), cycle, block, prefetch, run
         )
         dataset = self._transform(step, name, spec=spec, spec_needs_call=True)

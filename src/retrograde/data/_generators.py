@@ -51,8 +51,7 @@ def _not_a_spec(value: Any) -> TypeError:
 
 def check_elements(values: Iterable, spec: Any) -> Iterator:
     """Converts the values of a generator to elements of this spec."""
-    for value in values:
-        yield _element(value, spec)
+    return map(lambda value: _element(value, spec), values)  # continues after an error
 
 
 def _element(value: Any, spec: Any) -> Any:

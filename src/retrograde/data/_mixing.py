@@ -35,6 +35,8 @@ def choose_elements(nodes: Sequence[Any], choices: Iterable[int], stop: bool, ru
 def draw_choices(count: int, weights: Any, rng: np.random.Generator) -> Iterator[int]:
     """Yields random choices forever."""
     p = np.full(count, 1 / count) if weights is None else np.asarray(weights, float)
+    if not p.any():
+        return
     while True:
         yield from rng.choice(count, size=256, p=p / p.sum()).tolist()
 

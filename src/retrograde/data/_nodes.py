@@ -321,20 +321,26 @@ class Cache(_RowStep):
         super().__init__(input)
         self.cached: list | None = None
 
-    def _fill_cache(self, items: Iterator) -> Iterator:
-        filled = []
+    def _fill_cache(self, items: Iterator, size_of: Callable[[Any], int]) -> Iterator:
+        """Yields the items. If their number is known, the cache is filled before the last one."""
+        filled, missing = [], self.input.cardinality()
         for item in items:
             filled.append(item)
+            missing -= size_of(item)
+            if missing == 0:
+                self.cached = filled
             yield item
         self.cached = filled
 
     def tables(self, run: Run) -> _row_indices.Tables:
-        return (
-            self._fill_cache(self.input.tables(run)) if self.cached is None else iter(self.cached)
-        )
+        if self.cached is not None:
+            return iter(self.cached)
+        return self._fill_cache(self.input.tables(run), lambda table: table.shape[1])
 
     def elements(self, run: Run) -> Iterator:
-        return self._fill_cache(self.input.open(run)) if self.cached is None else iter(self.cached)
+        if self.cached is not None:
+            return iter(self.cached)
+        return self._fill_cache(self.input.open(run), lambda _: 1)
 
     def cardinality(self) -> int:
         return self.input.cardinality()
@@ -525,6 +531,11 @@ class Transform(Step):
 
     def cardinality(self) -> int:
         return self._cardinality_function(self.input.cardinality())
+
+
+def zero_or_infinite(n: int) -> int:
+    """Returns the cardinality `n` if it is 0 or infinite; otherwise it is unknown."""
+    return n if n in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
 
 
 def preserve_count(n: int) -> int:

@@ -19,6 +19,7 @@ from retrograde.data._elements import (
 )
 from retrograde.data._nodes import INFINITE_CARDINALITY
 from retrograde.data._workers import Prefetcher, Run
+from retrograde.ops.conversion import as_tensor
 from retrograde.values import nest
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import FailedPreconditionError, invalid
@@ -56,7 +57,10 @@ def scan_step(scan_func: Callable, state: Any, element: Any) -> tuple:
             "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the "
             f"output value but it returned {shown(result)}."
         )
-    next_state, output = map(normalize_result, result)
+    next_state, output = result
+    if isinstance(next_state, list) and isinstance(state, Tensor):
+        next_state = as_tensor(next_state)
+    next_state, output = normalize_result(next_state), normalize_result(output)
     check_state("scan_func", state, next_state)
     return next_state, output
 
@@ -159,29 +163,49 @@ def window_count(n: int, span: int, shift: int, drop: bool) -> int:
     return max(0, (n - span) // shift + 1) if drop else -(-n // shift)
 
 
-def interleave_datasets(
-    datasets: Iterator, cycle: int, block: int, prefetch: bool, run: Run
-) -> Iterator:
-    """Interleaves `cycle` datasets, `block` elements at a time."""
-    slots: list[Iterator | None] = [None] * cycle
-    exhausted = False
-    current = 0
-    while not exhausted or any(slot is not None for slot in slots):
-        if slots[current] is None and not exhausted:
-            dataset = next(datasets, None)
-            exhausted = dataset is None
-            if dataset is not None:
-                opened = dataset._node.open(run)
-                slots[current] = Prefetcher(opened, 2 * block, run) if prefetch else opened
-        if slots[current] is not None:
-            for _ in range(block):
+class InterleavedElements:
+    """Yields `block` elements of each of `cycle` datasets in turn.
+
+    It is not a generator, because a generator ends with the first error: the next element can be
+    read after an error.
+    """
+
+    def __init__(
+        self, datasets: Iterator, cycle: int, block: int, prefetch: bool, run: Run
+    ) -> None:
+        self._datasets, self._cycle, self._block = datasets, cycle, block
+        self._prefetch, self._run = prefetch, run
+        self._slots: list[Iterator | None] = [None] * cycle
+        self._exhausted = False
+        self._current = self._count = 0  # the slot, and the elements that were read from it in turn
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        while True:
+            slot = self._slots[self._current] or self._open_next()
+            if slot is not None and self._count < self._block:
                 try:
-                    element = next(slots[current])
+                    element = next(slot)
                 except StopIteration:
-                    slots[current] = None
-                    break
-                yield element
-        current = (current + 1) % cycle
+                    self._slots[self._current] = None
+                else:
+                    self._count += 1
+                    return element
+            elif self._exhausted and not any(self._slots):
+                raise StopIteration
+            self._current, self._count = (self._current + 1) % self._cycle, 0
+
+    def _open_next(self) -> Iterator | None:
+        dataset = None if self._exhausted else next(self._datasets, None)
+        if dataset is None:
+            self._exhausted = True
+            return None
+        opened = dataset._node.open(self._run)
+        slot = Prefetcher(opened, 2 * self._block, self._run) if self._prefetch else opened
+        self._slots[self._current] = slot
+        return slot
 
 
 def skip_errors(elements: Iterator) -> Iterator:

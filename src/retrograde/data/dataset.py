@@ -217,8 +217,20 @@ class Dataset(ElementMethods, BatchMethods):
         )
         spec = lambda: _common_spec_of_all(nodes)  # noqa: E731
         base = Dataset.counter().with_options(datasets[0].options())
+
+        def cardinality(_: int) -> int:
+            infinite = _nodes.INFINITE_CARDINALITY in [node.cardinality() for node in nodes]
+            if infinite and not stop_on_empty_dataset:
+                return _nodes.INFINITE_CARDINALITY
+            return _nodes.UNKNOWN_CARDINALITY
+
         return base._transform(
-            make, "DirectedInterleave", spec=spec, other_inputs=nodes, seeds=seeds
+            make,
+            "DirectedInterleave",
+            spec=spec,
+            cardinality=cardinality,
+            other_inputs=nodes,
+            seeds=seeds,
         )
 
     # Properties
@@ -322,7 +334,7 @@ def _load_node(path: str, reader_func: Callable | None) -> _nodes.Node:
             lambda _run: shards, DatasetSpec(spec), len(shards), "Load"
         )
         return dataset_of(reader_func, Dataset(shard_source))._node
-    make = lambda run: _transforms.interleave_datasets(iter(shards), len(shards), 1, False, run)  # noqa: E731
+    make = lambda run: _transforms.InterleavedElements(iter(shards), len(shards), 1, False, run)  # noqa: E731
     return _nodes.FunctionSource(make, spec, sum(map(len, shards)), "Load")
 
 

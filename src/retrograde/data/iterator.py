@@ -10,7 +10,7 @@ from typing import Any
 
 from retrograde.core import recorders
 from retrograde.core.host_callbacks import HostCallback, call_host
-from retrograde.core.tensor import Tensor
+from retrograde.core.tensor import Tensor, readable
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import IterationNumbers
 from retrograde.data._workers import Run
@@ -187,6 +187,8 @@ class NumpyIterator:
 
 
 def _array(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor) and leaf._spec.ndim:
+        return readable(leaf._array)  # read-only, as in TensorFlow
     if hasattr(leaf, "numpy"):
         return leaf.numpy()
     if hasattr(leaf, "dense_shape"):
