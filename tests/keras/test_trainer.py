@@ -550,3 +550,31 @@ def test_sparse_gradients_sum_repeated_rows(name):
 
     np.testing.assert_allclose(table, dense_table, rtol=1e-5)
     np.testing.assert_array_equal(table[2], [1.0, 1.0])
+
+
+def test_fit_on_an_empty_dataset_changes_nothing():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    before = [w.numpy() for w in model.weights]
+    empty = tf.data.Dataset.from_tensor_slices((np.zeros([0, 2]), np.zeros([0, 1]))).batch(2)
+
+    history = model.fit(empty, verbose=0)
+    assert history.history == {}
+    for old, weight in zip(before, model.weights, strict=True):
+        np.testing.assert_array_equal(old, weight)
+
+
+def test_tensorboard_accepts_layers_that_cannot_be_serialized(tmp_path):
+    class Apply(keras.layers.Layer):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        def call(self, x):
+            return self.function(x)
+
+    model = keras.Sequential([keras.Input((2,)), Apply(lambda x: x), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    callback = keras.callbacks.TensorBoard(tmp_path)
+    with pytest.warns(UserWarning, match="TensorBoard does not show the graph of the model"):
+        model.fit(np.zeros([2, 2]), np.zeros([2, 1]), verbose=0, callbacks=[callback])

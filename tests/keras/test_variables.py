@@ -281,3 +281,12 @@ def test_keras_seed_sets_the_global_seed():
 
     for first, second in zip(*draws, strict=True):
         np.testing.assert_array_equal(first, second)
+
+
+def test_shape_is_a_tensor_shape():
+    layer = keras.layers.Dense(2)
+    layer.build((None, 3))
+
+    assert layer.kernel.shape.as_list() == [3, 2]
+    assert layer.kernel.shape == (3, 2)
+    assert np.zeros(layer.kernel.shape).shape == (3, 2)

@@ -198,3 +198,23 @@ def test_training_resumes_in_the_middle_of_an_epoch(tmp_path):
     second.restore(path).assert_consumed()
     train(second, 5)
     assert float(second.v) == float(first.v)
+
+
+def test_the_end_of_an_iterator_in_a_function_is_an_out_of_range_error():
+    iterator = iter(tf.data.Dataset.range(1))
+    f = tf.function(lambda: next(iterator))
+
+    assert f().numpy() == 0
+    with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+        f()
+
+
+def test_a_loop_over_an_iterator_in_a_function_ends():
+    iterator = iter(tf.data.Dataset.range(3))
+
+    @tf.function
+    def f():
+        return [x + 1 for x in iterator]
+
+    assert [int(x) for x in f()] == [1, 2, 3]
+    assert f() == []

@@ -134,6 +134,15 @@ def notebook(tmp_path):
     return path
 
 
+def test_a_cell_can_start_indented(tmp_path):
+    source = "\n    x = 1\n    if x:\n        x += 1\n    x"
+    cells = [{"cell_type": "code", "source": source}]
+    (tmp_path / "guide.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
+
+    result = run(tmp_path, "run", "guide.ipynb")
+    assert (result.stdout, result.stderr) == ("2\n", "")
+
+
 def test_a_notebook_stops_at_a_failing_cell(notebook):
     result = run(notebook.parent, "run", "guide.ipynb")
 

@@ -98,12 +98,21 @@ class Iterator:
         """The spec of elements."""
         return self._node.spec
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Any:
+        if recorders.thread.recorders.tracer is not None:
+            return _LoopInFunction(self)
         return self
 
     def __next__(self) -> Any:
         if recorders.thread.recorders.tracer is not None:
-            return self._next_in_function()
+            try:
+                return self._next_in_function()
+            except StopIteration:
+                if (
+                    self._box is None
+                ):  # created outside of the function, as in TensorFlow's programs
+                    raise _end_of_sequence() from None
+                raise
         try:
             element = self._quietly(self._elements.__next__)
         except StopIteration:
@@ -132,11 +141,29 @@ class Iterator:
         """Returns the next element. Raises `OutOfRangeError` if there is none."""
         for element in self:
             return element
-        raise OutOfRangeError(None, None, "End of sequence")
+        raise _end_of_sequence()
 
     def get_next_as_optional(self) -> Optional:
         """Returns the next element as an `Optional`, which is empty at the end."""
-        return Optional([element for element in (next(self, _NOTHING),) if element is not _NOTHING])
+        element = next(iter(self), _NOTHING)
+        return Optional([] if element is _NOTHING else [element])
+
+
+class _LoopInFunction:
+    """A Python loop over an iterator inside a `tf.function`. It ends with the elements."""
+
+    def __init__(self, iterator: Iterator) -> None:
+        self._iterator = iterator
+
+    def __iter__(self) -> _LoopInFunction:
+        return self
+
+    def __next__(self) -> Any:
+        return self._iterator._next_in_function()
+
+
+def _end_of_sequence() -> OutOfRangeError:
+    return OutOfRangeError(None, None, "End of sequence")
 
 
 _NOTHING = object()

@@ -1,5 +1,7 @@
 """Adds features to Keras 3 that programs written for `tf.keras` expect."""
 
+import warnings
+
 import keras
 from keras.src import ops
 from keras.src.callbacks import tensorboard
@@ -34,9 +36,14 @@ def _scalar(name, data, step=None, description=None):
 
 def keras_model_summary(name, data, step=None):
     """Writes a model's graph for TensorBoard. Returns whether it was written."""
+    try:
+        model = data.to_json()
+    except Exception as error:  # a layer may not be serializable
+        warnings.warn(f"TensorBoard does not show the graph of the model: {error}", stacklevel=2)
+        return False
     metadata = _events.plugin_metadata("graph_keras_model", None, b"1")
     with retrograde.summary.experimental.summary_scope(name) as (tag, _):
-        return retrograde.summary.write(tag, data.to_json(), step, metadata)
+        return retrograde.summary.write(tag, model, step, metadata)
 
 
 def get_scaled_loss(self, loss):

@@ -341,7 +341,9 @@ class RetrogradeTrainer(base_trainer.Trainer):
             if batches is None:
                 self._symbolic_build(data_batch=batch)
             else:
-                self._symbolic_build(iterator=batches.single_batches())
+                first = next(batches.single_batches(), None)
+                if first is not None:  # the data may be empty
+                    self._symbolic_build(data_batch=first[-1][0])
                 batches.reset()
 
     def _callbacks(self, callbacks, verbose, batches, epochs=1, add_history=False):

@@ -7,6 +7,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable as RetrogradeVariable
 from retrograde.core.variable import VariableAggregation, VariableSynchronization
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
+from retrograde.values.shapes import TensorShape
 
 _AGGREGATIONS = {
     None: VariableAggregation.NONE,
@@ -49,6 +50,11 @@ class Variable(KerasVariable):
         self._value.assign(value)
 
     # Reading
+
+    @property
+    def shape(self):
+        """The shape, as a `TensorShape`."""
+        return TensorShape(self._shape)
 
     @property
     def value(self):

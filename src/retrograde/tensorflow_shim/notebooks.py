@@ -57,7 +57,7 @@ def _source(cell: dict[str, Any]) -> str:
 
 def _python(source: str) -> tuple[str, list[str]]:
     """Returns the Python in a cell, and the IPython lines, which `pass` replaces."""
-    lines = source.splitlines()
+    lines = _without_first_indent(source.splitlines())
     skipped = []
     if lines and lines[0].startswith("%%"):
         skipped.append(lines[0])
@@ -74,6 +74,13 @@ def _python(source: str) -> tuple[str, list[str]]:
         lines[first : last + 1] = [f"{indent}pass"] + [""] * (last - first)
         start = start if indent else first
     return "\n".join(lines), skipped
+
+
+def _without_first_indent(lines: list[str]) -> list[str]:
+    """Removes the indent of the first line of code from all lines that have it, as IPython does."""
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return [line.removeprefix(indent) for line in lines]
 
 
 def _ipython_line(lines: list[str]) -> int | None:
