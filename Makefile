@@ -18,6 +18,10 @@ OLDEST ?= tests/values tests/core tests/program tests/ops/test_rules.py \
 	tests/keras/test_install.py tests/keras/test_nn.py tests/keras/test_trainer.py \
 	tests/keras/test_variables.py
 
+# The tests that `make accelerator` runs.
+ACCELERATOR ?= tests/core/test_apply.py tests/core/test_backward.py tests/core/test_operators.py \
+	tests/core/test_tape.py tests/core/test_variable.py
+
 # The first interpreter that runs and is new enough.
 PYTHON ?= $(shell for name in python3.11 python3 python; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && \
@@ -27,7 +31,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test quick oldest lint types format dist docs bench parity keras-suite campaigns clean
+.PHONY: help demo test quick accelerator oldest lint types format dist docs bench parity keras-suite campaigns clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1|/' | \
@@ -42,6 +46,9 @@ test: $(VENV)/.dev  ## run the tests
 quick: $(VENV)/.dev  ## run the fast tests, in two minutes on two cores: before each commit
 	$(BIN)/python -m pytest -n $(WORKERS) --durations=0 --durations-min=2 \
 		-m "not slow and not keras and not xla" $(ARGS) $(QUICK)
+
+accelerator: $(VENV)/.dev  ## run a part of the tests with JAX's second CPU device as a GPU
+	RETROGRADE_DEVICE=CPU:1 $(BIN)/python -m pytest -n $(WORKERS) $(ARGS) $(ACCELERATOR)
 
 oldest:  ## run a part of the tests with the oldest versions that pyproject.toml declares
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.oldest

@@ -43,6 +43,24 @@ def names_in_examples(doctest_namespace):
     doctest_namespace["np"] = np
 
 
+# These tests are about NumPy: its memory, its flags, its errors, and code that is generated for it.
+# They run on the host even if RETROGRADE_DEVICE names another device.
+ON_HOST = (
+    "tests/core/test_backward.py::test_large_cotangents_are_summed_in_place",
+    "tests/core/test_indexed_slices.py::test_indices_out_of_bounds_raise",
+    "tests/core/test_out_of_memory.py",
+)
+
+
+@pytest.fixture(autouse=True)
+def on_host(request):
+    if request.node.nodeid.startswith(ON_HOST):
+        with retrograde.device("CPU:0"):
+            yield
+    else:
+        yield
+
+
 # Markers. `pytest -m "not slow and not keras"` leaves tests out; CONTRIBUTING.md lists the markers.
 
 SLOW = (

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any, NamedTuple
 
+from retrograde.config.accelerators import accelerators, hidden, jax_devices, set_visible
 from retrograde.values.arguments import shown
 
 
@@ -34,31 +35,21 @@ class LogicalDeviceConfiguration(NamedTuple):
 CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 
-def jax_devices(device_type: str) -> list:
-    """Returns the devices of one type that JAX finds, if it is installed."""
-    try:
-        import jax
-
-        return jax.local_devices(backend=device_type.lower())
-    except (ImportError, RuntimeError):  # RuntimeError: JAX has no devices of this type
-        return []
-
-
 def _names(device_type: str | None) -> list[tuple[str, str]]:
     """Returns types and names of all devices; the first CPU exists without JAX."""
     types = ("CPU", "GPU", "TPU") if device_type is None else (device_type,)
-    counts = {kind: len(jax_devices(kind)) for kind in types}
-    if "CPU" in counts:
-        counts["CPU"] = max(counts["CPU"], 1)
-    return [(kind, f"{kind}:{i}") for kind, count in counts.items() for i in range(count)]
+    found = {kind: list(accelerators(kind)) for kind in types}
+    if "CPU" in found:
+        found["CPU"] = found["CPU"] or ["CPU:0"]
+    return [(kind, name) for kind, names in found.items() for name in names]
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """Returns the devices of this machine, optionally of one type.
 
-    >>> tf.config.list_physical_devices()
+    >>> tf.config.list_physical_devices("CPU")
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
-    >>> tf.config.list_physical_devices("GPU")
+    >>> tf.config.list_physical_devices("TPU")
     []
     """
     names = _names(device_type)
@@ -69,23 +60,41 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """Returns the devices on which operations run, optionally of one type."""
-    return [LogicalDevice(f"/device:{name}", kind) for kind, name in _names(device_type)]
+    visible = [(kind, name) for kind, name in _names(device_type) if name not in hidden]
+    return [LogicalDevice(f"/device:{name}", kind) for kind, name in visible]
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """Returns the visible devices: all of them."""
-    return list_physical_devices(device_type)
+    """Returns the devices that `set_visible_devices` has not hidden, optionally of one type."""
+    devices = list_physical_devices(device_type)
+    return [device for device in devices if short_name(device) not in hidden]
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Checks that the list of visible devices is the CPU; nothing else can be configured."""
+    """Hides all accelerators, or those of one type, except `devices`. The CPU cannot be hidden.
+
+    `set_visible_devices([], "GPU")` makes a program run on the CPU. Values that are on a hidden
+    device already stay there.
+
+    >>> tf.config.set_visible_devices([], "TPU")
+    >>> tf.config.get_visible_devices("TPU")
+    []
+    """
     chosen = [devices] if isinstance(devices, PhysicalDevice) else list(devices or [])
     for device in chosen:
         check_known(device)
-    if device_type in (None, "CPU") and not chosen:
+    if device_type in (None, "CPU") and CPU not in chosen:
         raise RuntimeError(
             "set_visible_devices: the CPU cannot be hidden. Expected a list with the CPU."
         )
+    for kind in ("GPU", "TPU") if device_type is None else (device_type,):
+        if kind != "CPU":
+            set_visible(kind, [short_name(device) for device in chosen])
+
+
+def short_name(device: PhysicalDevice) -> str:
+    """Returns the type and the index of a device, such as "GPU:0"."""
+    return device.name.rpartition("device:")[2]
 
 
 # The configurations of the logical devices that the CPU is divided into
@@ -144,5 +153,10 @@ def _set_cpu_count(count: int) -> None:
 
 def check_known(device: Any) -> None:
     """Raises if `device` is not a device of this machine."""
-    if device != CPU:
-        raise ValueError(f"Unrecognized device: {shown(device)}. Expected {CPU!r}.")
+    if device != CPU and device not in list_physical_devices():
+        known = ", ".join(map(repr, [CPU, *_accelerators()]))
+        raise ValueError(f"Unrecognized device: {shown(device)}. Expected {known}.")
+
+
+def _accelerators() -> list[PhysicalDevice]:
+    return [device for device in list_physical_devices() if device.device_type != "CPU"]

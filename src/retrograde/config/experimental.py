@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from retrograde._api.lazy import from_all
+from retrograde.config import memory_growth
+from retrograde.config.accelerators import accelerators
 from retrograde.config.devices import (
     CPU,
     PhysicalDevice,
@@ -13,6 +15,7 @@ from retrograde.config.devices import (
     list_logical_devices,
     list_physical_devices,
     set_visible_devices,
+    short_name,
 )
 from retrograde.config.devices import (
     LogicalDeviceConfiguration as VirtualDeviceConfiguration,
@@ -26,6 +29,7 @@ from retrograde.config.devices import (
 from retrograde.fusion import lazy_calls
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.device_spec import DeviceSpec
+from retrograde.values.errors import UnimplementedError
 from retrograde.values.settings import settings
 
 __all__ = [
@@ -58,20 +62,49 @@ __getattr__, __dir__ = from_all(__name__)
 _POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 
 
-def set_memory_growth(device: Any, enable: bool) -> NoReturn:
-    """Raises an error, since memory growth applies only to GPUs."""
+def set_memory_growth(device: Any, enable: bool) -> None:
+    """Sets whether JAX allocates the memory of a GPU when it is needed, or most of it at the start.
+
+    It has to be called before any value is on the GPU.
+    """
     check_known(device)
-    raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+    if device.device_type != "GPU":
+        raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+    memory_growth.set(bool(enable))
 
 
-def get_memory_growth(device: Any) -> NoReturn:
-    """Raises an error, since memory growth applies only to GPUs."""
+def get_memory_growth(device: Any) -> bool:
+    """Returns the value set by `set_memory_growth`."""
     check_known(device)
-    raise KeyError(device)
+    if device.device_type != "GPU":
+        raise KeyError(device)
+    return memory_growth.get()
 
 
-def get_memory_info(device: str) -> NoReturn:
-    """Raises an error, since memory statistics exist only for accelerators."""
+def get_memory_info(device: str) -> dict[str, int]:
+    """Returns the bytes that are in use on an accelerator, now ("current") and at most ("peak")."""
+    statistics = _accelerator(device).memory_stats()
+    if not statistics:
+        raise ValueError(f"Allocator stats not available for device '{as_text(device)}'")
+    current = statistics["bytes_in_use"]
+    return {"current": current, "peak": statistics.get("peak_bytes_in_use", current)}
+
+
+def get_memory_usage(device: str) -> int:
+    """Returns the bytes that are in use on an accelerator."""
+    return get_memory_info(device)["current"]
+
+
+def reset_memory_stats(device: str) -> NoReturn:
+    """Raises an error, since JAX does not reset the statistics of its allocators."""
+    _accelerator(device)
+    raise UnimplementedError(
+        None, None, "JAX does not reset the peak of the memory in use: start a new process."
+    )
+
+
+def _accelerator(device: str) -> Any:
+    """Returns the JAX device of a name such as "GPU:0"."""
     try:
         spec = DeviceSpec.from_string(device)
     except ValueError:
@@ -81,31 +114,31 @@ def get_memory_info(device: str) -> NoReturn:
             f"Failed parsing device name: '{as_text(device)}'. Note a valid device string should "
             'at least contain a device type and a device index, like "GPU:0".'
         )
-    if (spec.device_type, spec.device_index) != ("CPU", 0):
+    if (spec.device_type, spec.device_index) == ("CPU", 0):
+        raise ValueError(f"Allocator stats not available for device '{as_text(device)}'")
+    found = accelerators(spec.device_type).get(f"{spec.device_type}:{spec.device_index}")
+    if found is None:
         raise ValueError(f"No matching devices found for '{as_text(device)}'")
-    raise ValueError(f"Allocator stats not available for device '{as_text(device)}'")
-
-
-def get_memory_usage(device: str) -> NoReturn:
-    """Raises an error, since memory statistics exist only for accelerators."""
-    get_memory_info(device)
-
-
-def reset_memory_stats(device: str) -> NoReturn:
-    """Raises an error, since memory statistics exist only for accelerators."""
-    get_memory_info(device)
+    return found
 
 
 def get_device_details(device: Any) -> dict[str, Any]:
-    """Returns an empty dict, since details exist only for GPUs."""
+    """Returns the name and, for NVIDIA's GPUs, the compute capability of an accelerator."""
     if not isinstance(device, PhysicalDevice):
         raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {shown(device)}")
-    if device != CPU:
+    if device not in (CPU, *list_physical_devices()):
         raise ValueError(
             "The PhysicalDevice must be one obtained from calling "
             f"`tf.config.list_physical_devices`, but got: {shown(device)}"
         )
-    return {}
+    if device.device_type == "CPU":
+        return {}
+    found = accelerators(device.device_type)[short_name(device)]
+    details: dict[str, Any] = {"device_name": found.device_kind}
+    capability = getattr(found, "compute_capability", None)
+    if capability is not None:
+        details["compute_capability"] = tuple(map(int, str(capability).split(".")))
+    return details
 
 
 def get_device_policy() -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy import ndarray
 
-from retrograde.core import namespaces
+from retrograde.core import namespaces, placement
 from retrograde.core.batching import apply_batch, innermost, run_batch
 from retrograde.core.lazy import LazyTensor, waiting
 from retrograde.core.plans import Plan, plan_for
@@ -249,6 +249,8 @@ def _apply_unusual(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
     """Applies a primitive to inputs that are lazy, batched or foreign."""
     y: Any
     foreign = namespaces.foreign and namespaces.involves_foreign([x._spec for x in inputs])
+    if foreign and (y := _apply_on_device(primitive, inputs, attrs)) is not None:
+        return y
     if not foreign and (y := _deferred(primitive, inputs, attrs)) is not None:
         return y  # the result of a lazy input can be lazy too
     arrays = [x._array for x in inputs]
@@ -267,12 +269,19 @@ def _apply_unusual(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
     return y
 
 
+def _apply_on_device(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
+    """Applies a primitive on the current device. Returns `None` if it has to run on the host."""
+    y = placement.compute(primitive, inputs, attrs)
+    if y is not None:
+        notify(thread.recorders, primitive, inputs, attrs, y)
+    return y
+
+
 def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
     """Runs the kernel on raw arrays, which may be foreign, or the batch rule on batches."""
     level = innermost(arrays)
     if level is not None:
         return run_batch(level, primitive, arrays, attrs)
-    arrays = [namespaces.place(array) for array in arrays]
     return primitive.run(arrays, attrs)
 
 

@@ -91,7 +91,7 @@ class Cotangents(dict):
         """
         finite = True
         for x, weight in zip(targets, weights, strict=True):
-            array = x._array
+            array = x._array if x._device is None else x._spec  # without a transfer
             if array.dtype in dtypes.INEXACT:
                 g = seed(x, weight, self.on_tensors)
                 if x._id in self:
@@ -209,7 +209,7 @@ def is_finite(g: Any) -> bool:
     """Returns whether a cotangent is free of NaN and Inf. Foreign arrays are not checked."""
     if type(g) is IndexedSlices:
         g = g._values
-    array = g._array if isinstance(g, Tensor) else g
+    array = g._array if isinstance(g, Tensor) and g._device is None else g
     return not isinstance(array, (np.ndarray, np.generic)) or bool(np.isfinite(array).all())
 
 

@@ -110,11 +110,16 @@ def device_array(tensor: Tensor) -> Any:
         _used[key] = [weakref.ref(tensor, lambda _: _forget(key))]
         return array
     _used[key].append(array)  # held, so that no variable writes into it
-    jax = required_jax()
-    with jax.enable_x64(True):
-        device = jax.device_put(array)
+    device = put_on_device(array)
     kept[key] = device, interned(Spec(array.shape, array.dtype))
     return device
+
+
+def put_on_device(array: Any, device: Any = None) -> Any:
+    """Copies `array` to a JAX device; without `device`, to JAX's default device."""
+    jax = required_jax()
+    with jax.enable_x64(True):
+        return jax.device_put(array, device)
 
 
 def _forget(key: int) -> None:

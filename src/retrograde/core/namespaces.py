@@ -13,8 +13,9 @@ import numpy as np
 
 from retrograde.values.locks import fork_safe_lock
 
-# Whether any tensor has ever held an array that is not a NumPy array, or may hold a batch now. Only
-# then do operations check whether their inputs are foreign, with `involves_foreign`.
+# Whether any tensor has ever held an array that is not a NumPy array, or may hold a batch now, or
+# operations may run on a device. Only then do operations check whether their inputs are foreign,
+# with `involves_foreign`.
 foreign = False
 
 _NUMPY = (np.ndarray, np.generic)
@@ -22,6 +23,9 @@ _ordinary: tuple[type, ...] = _NUMPY  # and types that represent NumPy arrays
 _lock = fork_safe_lock()
 _batches = 0  # blocks in which batches are expected, in all threads
 _admitted = False
+_accelerated = False  # whether operations run on an accelerator by default, or may do so
+_find_default: Callable[[], Any] | None = None
+_default_device: Any = None
 
 
 def register(array: Any) -> None:
@@ -45,7 +49,7 @@ def _count_batches(step: int) -> None:
     global foreign, _batches
     with _lock:
         _batches += step
-        foreign = _admitted or _batches > 0
+        foreign = _admitted or _accelerated or _batches > 0
 
 
 @contextlib.contextmanager
@@ -65,19 +69,24 @@ def batches_are_allowed() -> bool:
     return _batches > 0
 
 
+_DEFAULT = object()
+
+device_names: dict[Any, str] = {}  # TensorFlow's names of JAX devices, such as "GPU:0"
+
+
 class _DeviceScope(threading.local):
-    put: Callable | None = None
+    device: Any = _DEFAULT
 
 
 _scope = _DeviceScope()
 
 
 def involves_foreign(arrays: Iterable[Any]) -> bool:
-    """Returns whether any of `arrays` is foreign, or a device scope is active.
+    """Returns whether any of `arrays` is foreign, or operations run on a JAX device.
 
     Only meaningful while `foreign` is true.
     """
-    return _scope.put is not None or not all([isinstance(x, _ordinary) for x in arrays])
+    return current_device() is not None or not all([isinstance(x, _ordinary) for x in arrays])
 
 
 def treat_as_numpy(kind: type) -> None:
@@ -87,30 +96,51 @@ def treat_as_numpy(kind: type) -> None:
 
 
 @contextlib.contextmanager
-def device_scope(put: Callable | None) -> Iterator[None]:
-    """Puts arrays on a JAX device with `put` in a `with` block; `None` keeps them in NumPy."""
+def device_scope(device: Any) -> Iterator[None]:
+    """Makes operations run on a JAX device in a `with` block; `None` stands for NumPy."""
     global foreign, _admitted
-    before = _scope.put
-    _scope.put = put
-    if put is not None:
+    before = _scope.device
+    _scope.device = device
+    if device is not None:
         foreign = _admitted = True
     try:
         yield
     finally:
-        _scope.put = before
+        _scope.device = before
 
 
-def in_device_scope() -> bool:
-    """Returns whether this thread is in a `device_scope` of a JAX device."""
-    return _scope.put is not None
+def on_host(function: Callable) -> Callable:
+    """Returns `function`, extended to run operations with NumPy."""
+
+    def run(*args: Any) -> Any:
+        with device_scope(None):
+            return function(*args)
+
+    return run
 
 
-def place(array: Any) -> Any:
-    """Returns `array` on the device of the current device scope, if there is one."""
-    is_batch = not isinstance(array, _NUMPY) and not hasattr(array, "__array_namespace__")
-    if _scope.put is None or is_batch or array.dtype.kind == "O":
-        return array
-    return _scope.put(array)
+def current_device() -> Any:
+    """Returns the JAX device on which operations of this thread run, or `None` for NumPy."""
+    device = _scope.device
+    return default_device() if device is _DEFAULT else device
+
+
+def default_device() -> Any:
+    """Returns the JAX device on which operations run outside of device scopes, or `None`."""
+    global foreign, _accelerated, _find_default, _default_device
+    if _find_default is not None:
+        find, _find_default = _find_default, None
+        _default_device = find()
+        _accelerated = _default_device is not None
+        foreign = _admitted or _accelerated or _batches > 0
+    return _default_device
+
+
+def set_default_device(find: Callable[[], Any]) -> None:
+    """Makes operations run on the device that `find()` returns. It is called on first use."""
+    global foreign, _accelerated, _find_default
+    _find_default = find
+    foreign = _accelerated = True
 
 
 def run(kernel: Any, arrays: Sequence[Any], attrs: dict) -> Any:

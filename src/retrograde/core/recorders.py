@@ -128,7 +128,7 @@ def escape(tensor: Any, how: str) -> None:
     """
     for recorder in thread.recorders:
         recorder.escape(tensor, how)
-    refuse = getattr(tensor._array, "_refuse", None)
+    refuse = getattr(tensor._spec, "_refuse", None)
     if refuse is not None:
         refuse()
 

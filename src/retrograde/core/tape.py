@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from retrograde.core import namespaces
 from retrograde.core.apply import Primitive
 from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.hooks import TAPE_METHODS, LazyMethod, hook
@@ -39,7 +40,7 @@ _name_of = operator.attrgetter("name")
 
 
 class TapeSnapshot(NamedTuple):
-    """The recording of a tape. `on_tensors` says that other recorders observe the backward pass."""
+    """The recording of a tape. `on_tensors` says that its rules run on tensors."""
 
     entries: list[tuple]
     roots: set[int]
@@ -333,7 +334,7 @@ class GradientTape(_TapeBase):
             found = hook("fused_gradient")(self, targets, held, sys._getframe(1))
             if found is not None:
                 return pack(found)
-        cotangents = Cotangents(bool(recorders) and self._is_observed())
+        cotangents = Cotangents(bool(recorders or namespaces.foreign) and self._runs_on_tensors())
         finite = cotangents.seed(targets, weights)
         entries = self._entries.copy() if self._persistent else self._use_up(sys._getframe(1))
         self._monitor(cotangents, entries, targets, weights, held, finite)
@@ -393,8 +394,10 @@ class GradientTape(_TapeBase):
         if self._entries is None:
             raise RuntimeError(already_used_message(*self._used_at))
 
-    def _is_observed(self) -> bool:
-        """Returns whether a recorder observes a backward pass over this tape."""
+    def _runs_on_tensors(self) -> bool:
+        """Returns whether a recorder observes a backward pass, or it runs on a device."""
+        if namespaces.foreign and namespaces.current_device() is not None:
+            return True
         return bool(thread.recorders) and (self._persistent or thread.recorders != [self])
 
     def _snapshot(self, frame: Any, what: str, row_by_row: bool = False) -> TapeSnapshot:
@@ -405,7 +408,7 @@ class GradientTape(_TapeBase):
                 f"GradientTape must be created with persistent=True to compute the {what} with "
                 "eager execution enabled and with experimental_use_pfor set to False."
             )
-        on_tensors = self._is_observed()
+        on_tensors = self._runs_on_tensors()
         entries = self._entries.copy() if self._persistent else self._use_up(frame)
         return TapeSnapshot(entries, self._roots, on_tensors)
 

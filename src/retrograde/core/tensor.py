@@ -31,8 +31,9 @@ _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 def device_name(array: Any) -> str:
     """Returns the name of the device that holds a JAX array, in TensorFlow's notation."""
-    (device,) = array.devices()
-    return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
+    device = min(array.devices(), key=lambda device: device.id)
+    name = namespaces.device_names.get(device) or f"{device.platform.upper()}:{device.id}"
+    return f"/job:localhost/replica:0/task:0/device:{name}"
 
 
 class _MissingAttribute:

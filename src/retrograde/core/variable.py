@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrograde.core import namespaces, required
+from retrograde.core import namespaces, placement, required
 from retrograde.core.apply import Primitive, apply
 from retrograde.core.hooks import VARIABLE_METHODS, LazyMethod
 from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.indexed_slices import IndexedSlices, dense
+from retrograde.core.lazy import Materializer
 from retrograde.core.recorders import escape, isolate, next_id, thread
 from retrograde.core.tensor import Reference, Tensor, readable, representation
-from retrograde.core.variable_cell import VariableCell
+from retrograde.core.variable_cell import VariableCell, writing
 from retrograde.values import dtypes, variable_scopes
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, check_dtype, tensor_or_variable
@@ -147,7 +148,7 @@ class Variable(_VariableBase, metaclass=_Creating):
                 f"compatible with the explicitly supplied `shape` argument ({as_text(shape)})."
             )
         self._id = next_id()
-        self._tensor = Tensor(array, self._id)
+        self._tensor = placement.place(array, self._id)
         self._owner = None
         self._name = variable_scopes.variable_name(name)
         if trainable is None:
@@ -214,6 +215,10 @@ class Variable(_VariableBase, metaclass=_Creating):
     def _spec(self) -> Any:
         tensor = self._tensor
         return (self._current() if tensor is None else tensor)._spec
+
+    @property
+    def _device(self) -> Any:
+        return self._current()._device
 
     def _read(self) -> Tensor:
         """Returns the current tensor, for use as an input. It has the id of the variable."""
@@ -300,16 +305,20 @@ class Variable(_VariableBase, metaclass=_Creating):
         >>> v.assign([3.0, 4.0]).numpy()
         array([3., 4.], dtype=float32)
         """
-        array = self._operand(value, "assign")
+        array = self._operand(value, "assign", may_be_on_device=True)
         if self._shape is None and array.shape != self._spec.shape:
             raise ValueError(self._shape_message(array.shape))
         if self._shape is not None and not self._shape.is_compatible_with(array.shape):
             raise ValueError(self._shape_message(array.shape))
         tracer = thread.recorders.tracer
-        if tracer is None:
-            self._hold(Tensor(array, self._id))
+        if namespaces.foreign:
+            tensor = placement.move_like(array, self._current(), self._id)
         else:
-            tracer.assign(self, array, value)
+            tensor = Tensor(array, self._id)
+        if tracer is None:
+            self._hold(tensor)
+        else:
+            tracer.assign(self, tensor, value)
         # Type checkers are told that it is a variable, which chained calls rely on.
         return self if read_value else None  # type: ignore[return-value]
 
@@ -337,9 +346,12 @@ class Variable(_VariableBase, metaclass=_Creating):
         """Subtracts `delta` from the value. Returns the variable."""
         return self._update(np.subtract, required.subtract, delta, "assign_sub", read_value)
 
-    def _operand(self, value: Any, how: str) -> Any:
-        """Returns the array of `value`, which is about to be assigned to this variable."""
-        if isinstance(value, IndexedSlices):
+    def _operand(self, value: Any, how: str, may_be_on_device: bool = False) -> Any:
+        """Returns the array of `value`, which is about to be assigned to this variable.
+
+        If it `may_be_on_device`, the result is a `DeviceArray` for a value on an accelerator.
+        """
+        if type(value) is not Tensor and isinstance(value, IndexedSlices):
             value = dense(value)
         tensor = _tensor_of(value)
         if tensor is None:
@@ -347,6 +359,8 @@ class Variable(_VariableBase, metaclass=_Creating):
         for recorder in thread.recorders:
             recorder.store(self, tensor)
         escape(tensor, how)
+        if may_be_on_device and namespaces.foreign:
+            return check_dtype(placement.value_of(tensor), self._spec.dtype)
         array, dtype = tensor._array, self._spec.dtype
         return array if array.dtype is dtype else check_dtype(array, dtype)
 
@@ -365,7 +379,7 @@ class Variable(_VariableBase, metaclass=_Creating):
             plain = not namespaces.involves_foreign((self._spec, delta._spec))
         if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
             return self if read_value else None
-        now, array = self._spec, self._operand(delta, how)
+        now, array = self._spec, self._operand(delta, how, may_be_on_device=True)
         if now.dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
         if array.shape != now.shape:
@@ -378,11 +392,26 @@ class Variable(_VariableBase, metaclass=_Creating):
             recorders.tracer.update(self, primitive, Tensor(array) if operand is None else operand)
             return self if read_value else None
         del now  # an array that has another holder is not updated in place
+        if namespaces.foreign and self._update_on_device(primitive, array):
+            return self if read_value else None
+        if isinstance(array, Materializer):
+            array = self._operand(delta, how)
         if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
             self._write(lambda old, _: primitive(old, array))
             return self if read_value else None
         self._write(lambda old, out: allocate(how, recorders.quietly, ufunc, old, array, out))
         return self if read_value else None
+
+    def _update_on_device(self, primitive: Primitive, array: Any) -> bool:
+        """Updates the value on the accelerator that holds it. Returns `False` if none does."""
+        device = placement.device_of(self._current())
+        if device is None:
+            return False
+        with isolate(), writing, namespaces.device_scope(device):
+            before = self._current()
+            y = apply(primitive, (before, placement.put(array, device)))
+            self._hold(placement.alias(y, self._id))
+        return True
 
     def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
         """Assigns `value`, broadcast to `shape`, to the slice `key`."""
@@ -468,7 +497,9 @@ def _initial_array(value: Any, dtype: Any) -> Any:
     held = tensor_or_variable(value)
     if held is not None:
         escape(held._read(), "Variable")
-    return namespaces.place(as_array(value, wanted))
+    if held is not None and namespaces.foreign:
+        return check_dtype(placement.value_of(held._read()), wanted)
+    return as_array(value, wanted)
 
 
 for _name, _module in VARIABLE_METHODS.items():

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.placement import move_like
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.holder import Holder
@@ -103,7 +104,7 @@ class VariableCell(Holder):
             alone = _references(tensor, array) == _ALONE and _is_writable(array)
             value = write(array, array if alone else None)
             if value is not array:
-                tensor = Tensor(value, self._id)
+                tensor = move_like(value, tensor, self._id)
         finally:
             self._tensor, self._owner = tensor, None
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.core import recorders
+from retrograde.core import namespaces, recorders
 from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor, readable
 from retrograde.data._nodes import Node
@@ -83,8 +83,10 @@ class Iterator:
 
     @staticmethod
     def _quietly(function: Callable[[], Any]) -> Any:
-        """Calls `function` without recorders: tapes do not record inside datasets."""
+        """Calls `function` without recorders and on the host: tapes do not record in datasets."""
         outer = recorders.thread.recorders
+        if namespaces.foreign:
+            function = namespaces.on_host(function)
         if not outer:
             return function()
         recorders.thread.recorders = recorders.Recorders((), outer.quietly)

@@ -43,7 +43,7 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
     the recorded calls and keeps recording; `make_tape` creates empty tapes.
     """
     derivatives: dict[int, Tensor | None] = {}
-    recorded = TapeSnapshot(list(tape._entries), tape._roots, tape._is_observed())
+    recorded = TapeSnapshot(list(tape._entries), tape._roots, tape._runs_on_tensors())
     for source in {order[0]._id: order[0] for order in orders}.values():
         alone = [k for k, order in enumerate(orders) if all(x is source for x in order)]
         highest = max((len(orders[k]) for k in alone), default=0)

@@ -11,6 +11,7 @@ from retrograde.core.batching import innermost
 from retrograde.core.device_tensors import on_device
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.indexed_slices import IndexedSlices
+from retrograde.core.placement import alias, compiles_all
 from retrograde.core.plans import Plan
 from retrograde.core.program import Call, CustomGradient, Program, ReadVariable, needed
 from retrograde.core.recorders import Recorder, isolate, notify, thread
@@ -72,7 +73,7 @@ class DifferentiableProgram:
 
 
 def _has_batch(tensors: list[Tensor]) -> bool:
-    return bool(namespaces.foreign) and innermost([x._array for x in tensors]) is not None
+    return bool(namespaces.foreign) and innermost([x._spec for x in tensors]) is not None
 
 
 def _is_connected(x: Tensor, tapes: list[GradientTape]) -> bool:
@@ -269,9 +270,12 @@ class _Backward:
         else:
             given = [*[kept[n] for n in derivative.given], *cotangents]
             arrays, _ = self._executable.run(given, None)
-            found = [wrap(np.asarray(x)) for x in arrays]
-            if derivative.compiles:
-                _set_flag_if_nonfinite(found)
+            if compiles_all():
+                found = list(map(on_device, arrays))
+            else:
+                found = [wrap(np.asarray(x)) for x in arrays]
+                if derivative.compiles:
+                    _set_flag_if_nonfinite(found)
         specs = derivative.tracer.specs
         zeros = {n: Tensor(np.zeros(specs[n].shape, specs[n].dtype)[()]) for n in self._zeros}
         return zeros | dict(zip(self._outputs, found, strict=True))
@@ -348,7 +352,7 @@ def _trace_derivative(
     The new trace numbers its values from the end of the old one. The forward pass is traced a
     second time, and merged with the first one afterwards.
     """
-    handles = [wrap(x._array) for x in tensors]
+    handles = list(map(alias, tensors))
     values = dict(zip(program.arguments, handles, strict=True))
     tracer = program.tracer.continued(values)
     tracer.constants = dict(program.constants)

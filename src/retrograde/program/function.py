@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from retrograde.core import namespaces
+from retrograde.core import namespaces, placement
 from retrograde.core.device_tensors import required_jax, spec_of_argument
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.program import Guard, Program
 from retrograde.core.recorders import Recorder, Recorders, isolate, thread
-from retrograde.core.tensor import Tensor, wrap
+from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
 from retrograde.ops import random_state
 from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummy_tensors
@@ -118,7 +118,9 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
-        foreign = namespaces.foreign and namespaces.batches_are_allowed()
+        foreign = namespaces.foreign and (
+            namespaces.batches_are_allowed() or placement.is_elsewhere()
+        )
         if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
             try:
                 outcome = self._latest(*args)
@@ -237,6 +239,8 @@ class Function:
             key = (key, tuple(named))
         if variables and any(self._reaches(variable) for variable in variables):
             key = (key, tuple([variable._id for variable in variables]))
+        if namespaces.foreign and namespaces.current_device() is not None:
+            key = (key, namespaces.current_device())
         return args, kwargs, key, inputs, variables
 
     def _reaches(self, variable: Any) -> bool:
@@ -262,7 +266,7 @@ class Function:
         is_observed = bool(thread.recorders)
         begun, where = time.perf_counter(), caller_location()
         arguments = describe_arguments(self._parameters.names, args, kwargs)
-        handles = [wrap(x._array) for x in inputs]
+        handles = list(map(placement.alias, inputs))
         given = iter(handles)
         traced_args = tuple([with_inputs(value, given) for value in args])
         traced_kwargs = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
@@ -280,7 +284,7 @@ class Function:
                     raise kind(str(error)) from error
                 raise
             if not tracer.created:
-                trace = Trace(tracer, results, self._jit_compile)
+                trace = Trace(tracer, results, self._jit_compile or placement.compiles_all())
                 entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, tracer)
                 if not traces.all:
@@ -289,7 +293,7 @@ class Function:
             created = tracer.created
             if not keep or (is_observed and created):
                 tracer.undo()
-            outcome = results.rebuild([wrap(x._array) for x in results.tensors])
+            outcome = results.rebuild(list(map(placement.alias, results.tensors)))
             results.free_traced_tensors()
             read, before = tracer.first_tensors(), tracer.before
             tracer.close()

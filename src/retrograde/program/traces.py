@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.device_tensors import on_device
+from retrograde.core.placement import alias, compiles_all, move_like, value_of
 from retrograde.core.program import Guard
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
@@ -231,6 +232,8 @@ class Trace:
 
     def _run(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
         """Returns the results, and the new and the old tensors of variables by place."""
+        if compiles_all() and not self.executable.compiles:
+            return self._interpreted(inputs, variables, log)
         donation: Any = self._donate(variables)
         donated_inputs = self.executable.donated_inputs
         read = {p: None if p in donated_inputs else variables[p]._current() for p in self._read}
@@ -243,6 +246,22 @@ class Trace:
         pairs = zip(self._undonated_writes(), writes, strict=True)
         new = {place: on_device(array, variables[place]._id) for place, array in pairs}
         return self.results.rebuild([on_device(value) for value in values]), new, read
+
+    def _interpreted(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
+        """Does the same as `_run` for a program that XLA cannot compile, on an accelerator."""
+        read = {p: variables[p]._current() for p in self._read}
+        given = dict(zip(self._arguments, [*inputs, *read.values()], strict=True))
+        tracer = self._tracer
+        interpreted = interpret(tracer, tracer.steps, tracer.constants | given, log)
+        if type(interpreted) is Divergence:
+            return interpreted
+        results = [alias(interpreted.values[n]) for n in self.results.numbers]
+        new = {p: self._written(x, variables[p]) for p, x in interpreted.writes.items()}
+        return self.results.rebuild(results), new, read
+
+    def _written(self, x: Tensor, variable: Any) -> Tensor:
+        """Returns the new tensor of a variable, on the device of the old one."""
+        return move_like(value_of(x), variable._current(), variable._id)
 
     def verify(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> None:
         """Raises a `ValueError` if a value has another shape or dtype than its spec."""
@@ -341,7 +360,7 @@ class Trace:
         if traced is not None:
             writes = {}
             log.undo()  # variables hold their final values
-        new = {place: Tensor(x._array, variables[place]._id) for place, x in writes.items()}
+        new = {place: self._written(x, variables[place]) for place, x in writes.items()}
         return self.results.rebuild(results), new, read
 
 

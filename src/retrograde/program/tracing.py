@@ -19,6 +19,7 @@ from retrograde.core.batching import Batched
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.host_callbacks import NUMPY_CALL, HostCallback, wrap_result
 from retrograde.core.lazy import Materializer, make_lazy
+from retrograde.core.placement import alias, move_like, value_of
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import Recorder, isolate, thread
 from retrograde.core.rules import Spec
@@ -70,7 +71,7 @@ class CallbackLog:
     def assign_early(self, variable: Any, array: Any) -> None:
         """Assigns the new value of `variable` early, because a host callback may read it."""
         self._before.setdefault(variable._id, (variable, variable._current()))
-        variable._hold(Tensor(array, variable._id))
+        variable._hold(move_like(array, variable._current(), variable._id))
 
     def undo(self) -> None:
         """Restores the variables that `assign_early` assigned."""
@@ -158,7 +159,7 @@ class Tracer(Recorder):
         self._changing: list[bool] = []  # whether a value may differ in another call
         self._guarded: set[tuple[int, bool]] = set()
         self._draws: dict[Any, Tensor] = {}
-        self._inputs = {id(x._array) for x in inputs}
+        self._inputs = {id(x._spec) for x in inputs}
         self.rules: dict[tuple, Any] = {}  # traced gradient functions, by outputs
         self.argument_names: Callable[[], list[str]] = lambda: [
             f"args_{i}" for i in range(self.count)
@@ -169,7 +170,7 @@ class Tracer(Recorder):
         """Numbers `inputs` and returns the first number."""
         first = len(self.specs)
         for x in inputs:
-            self._numbers[x._id] = self._new(x._array, changing=True)
+            self._numbers[x._id] = self._new(x._spec, changing=True)
         return first
 
     @property
@@ -204,7 +205,7 @@ class Tracer(Recorder):
     def identify(self, tensors: dict[int, Tensor]) -> None:
         """Identifies `tensors` with the values of their numbers."""
         self._numbers.update((x._id, n) for n, x in tensors.items())
-        self._inputs = self._inputs | {id(x._array) for x in tensors.values()}
+        self._inputs = self._inputs | {id(x._spec) for x in tensors.values()}
 
     def source_tensors(self) -> dict[int, Tensor]:
         """Returns the tensors from which all other values were computed, by number."""
@@ -249,12 +250,12 @@ class Tracer(Recorder):
         known = self._numbers.get(x._id) if versions is None else versions.get(id(x))
         if known is not None:
             return known
-        kept = self._arrays.get(id(x._array))
-        if kept is not None and kept[0]() is x._array:
+        kept = self._arrays.get(id(x._spec))
+        if kept is not None and kept[0]() is x._spec:
             number = kept[1]
         else:
-            number = self._new(x._array, changing=False)
-            self.constants[number] = x if versions is None else Tensor(x._array)
+            number = self._new(x._spec, changing=False)
+            self.constants[number] = x if versions is None else alias(x)
         if versions is None:
             self._numbers[x._id] = number
         else:
@@ -268,7 +269,7 @@ class Tracer(Recorder):
 
     def changes(self, x: Tensor) -> bool:
         """Returns whether the value of `x` may differ in another call."""
-        return type(x._array) is Batched or self._changing[self.number(x)]
+        return type(x._spec) is Batched or self._changing[self.number(x)]
 
     def name_of(self, x: Tensor) -> str | None:
         """Returns the name of `x` in printed text, or `None` if it is the same in all calls."""
@@ -290,9 +291,9 @@ class Tracer(Recorder):
         return f"{name}_{before}:{index}" if before else f"{name}:{index}"
 
     def _add_output(self, y: Tensor, changing: bool) -> int:
-        number = self._numbers[y._id] = self._new(y._array, changing)
+        number = self._numbers[y._id] = self._new(y._spec, changing)
         self._tensors.append(weakref.ref(y))
-        array = y._array
+        array = y._spec
         # All occurrences of `np.True_` are one object.
         if id(array) not in self._inputs and type(array) is not np.bool_:
             is_array = type(array) is np.ndarray  # scalars have no weak references
@@ -387,7 +388,7 @@ class Tracer(Recorder):
 
     def _new_version(self, tensor: Tensor) -> int:
         """Numbers the tensor of a variable that is read."""
-        number = self._new(tensor._array, changing=True)
+        number = self._new(tensor._spec, changing=True)
         self.read_tensors[number] = tensor
         self._add_version(tensor, number)
         return number
@@ -404,7 +405,7 @@ class Tracer(Recorder):
             if known is not None:  # it was assigned before it was read
                 self._add_version(before, known)
         value = self.number(tensor)
-        made = self._new(tensor._array, self._changing[value])
+        made = self._new(tensor._spec, self._changing[value])
         self._add_version(tensor, made)
         first = self.first_values[place]
         self.steps.append(CustomGradient("assign", to_variable, (first, value), (made,)))
@@ -424,21 +425,20 @@ class Tracer(Recorder):
         """Restores the values that variables had before the call."""
         restore(self.before)
 
-    def assign(self, variable: Any, array: Any, value: Any) -> None:
-        """Assigns `array`, the array of `value`, to `variable`."""
+    def assign(self, variable: Any, tensor: Tensor, value: Any) -> None:
+        """Replaces the tensor of `variable` by `tensor`, which has the value of `value`."""
         held, before = tensor_or_variable(value), variable._current()
         source = before if held is variable else None if held is None else held._read()
-        self._write(variable, before, array, source)
+        self._write(variable, before, tensor, source)
 
-    def _write(self, variable: Any, before: Tensor, array: Any, source: Tensor | None) -> None:
+    def _write(self, variable: Any, before: Tensor, tensor: Tensor, source: Tensor | None) -> None:
         """Replaces the tensor `before` of `variable`. `source` is `None` for a constant."""
         self.before.setdefault(variable._id, (variable, before))
-        tensor = Tensor(array, variable._id)
         variable._hold(tensor)
         self._versions.setdefault(variable._id, {})
         number = self.number(tensor if source is None else source)
         self._add_version(tensor, number)
-        if array.dtype in dtypes.INEXACT:
+        if tensor._spec.dtype in dtypes.INEXACT:
             self._assigned[variable._id] = tensor
         self.steps.append(Write(self._place(variable), (number,)))
 
@@ -452,11 +452,12 @@ class Tracer(Recorder):
             self.read(variable)
             before = variable._current()
             value = apply(primitive, (before, operand))
-            self._write(variable, before, value._array, value)
+            new = move_like(value_of(value), before, variable._id)
+            self._write(variable, before, new, value)
 
     def escape(self, tensor: Any, how: str) -> None:
         """Records a guard for a value that Python uses."""
-        if how in _WITHOUT_GUARD or type(tensor._array) is Batched:  # which raises an error
+        if how in _WITHOUT_GUARD or type(tensor._spec) is Batched:  # which raises an error
             return
         number = self.number(tensor)
         truth = how == "bool"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core import namespaces, placement
 from retrograde.core.device_tensors import device_array, required_jax
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
@@ -217,6 +218,8 @@ class CompiledProgram:
                 return divergence
         if self.outputs:
             arrays = (*[values[n] for n in self.parameters], *self.large)
+            if namespaces.foreign:
+                arrays = tuple(placement.gather(arrays))
             values.update(zip(self.outputs, self._made(arrays, donation), strict=True))
         for place, guard in self._guards:
             key = key_of(np.asarray(values[guard.inputs[0]]), guard.truth)
@@ -229,7 +232,7 @@ class CompiledProgram:
         if donation is not None and not self._is_compiled:
             self._lowered().compile()  # takes long, and other threads wait while a donation runs
             self._is_compiled = True
-        with self.precision(self.is_wide):
+        with self.precision(self.is_wide), placement.current_device_scope():
             return self.jitted(*arrays) if donation is None else donation.run(self.jitted, arrays)
 
     def _run_before(

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core import placement
+from retrograde.core.apply import apply
 from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops import random_numbers
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
 from retrograde.ops.random_numbers import STATELESS
@@ -102,7 +105,13 @@ def draw_unit(sampler: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.d
     """Draws unit random numbers with `sampler`, different ones for each example of a batch."""
     sizes = tuple(level.size for level in draw.levels)
     full_shape = (*sizes, *shape)
-    value = call_each_time(sampler, draw._replace(levels=()), shape=full_shape, dtype=dtype)
+    whole = draw._replace(levels=())
+    if placement.compiles_all():
+        seed = call_each_time(_seed_on_device, whole)
+        primitive = _ON_DEVICE[sampler.__name__]
+        value = apply(primitive, (seed,), {"shape": full_shape, "dtype": dtype})
+    else:
+        value = call_each_time(sampler, whole, shape=full_shape, dtype=dtype)
     for level in draw.levels:
         value = Tensor(Batched(value if draw.words is not None else value._array, level))
     return value
@@ -147,6 +156,21 @@ def words_of(draw: Draw) -> Tensor:
 
 
 _FRACTION_BITS = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
+
+
+# The primitives that draw on an accelerator, by the names of the functions that use NumPy
+_ON_DEVICE = {
+    "unit_uniform": random_numbers.random_uniform,
+    "unit_normal": random_numbers.random_normal,
+    "unit_truncated_normal": random_numbers.random_truncated_normal,
+}
+
+
+@register_function
+def _seed_on_device(draw: Draw) -> np.ndarray:
+    """Returns the seed of random numbers that are drawn on an accelerator."""
+    limits = np.iinfo(np.int32)
+    return generator_of(draw).integers(limits.min, limits.max, 2, np.int32, endpoint=True)
 
 
 @register_function

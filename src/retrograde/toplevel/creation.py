@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import namespaces
+from retrograde.core import namespaces, placement
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.arguments import MAX_ELEMENTS, integer, integers, shape_from
@@ -68,10 +68,8 @@ def convert_to_tensor(
     """
     tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
     x = tensor_or_variable(value)
-    if namespaces.in_device_scope() and not (
-        holds_tensor(value) or isinstance(value, CompositeTensor)
-    ):
-        return Tensor(namespaces.place(tensor._array))
+    if namespaces.foreign and not (holds_tensor(value) or isinstance(value, CompositeTensor)):
+        return placement.place(tensor._array)
     return tensor if x is None or x is tensor else casting.identity(tensor)
 
 
@@ -103,7 +101,7 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
         array = (np.ones if value else np.zeros)(shape, dtype)
     except MemoryError as error:
         raise exhausted(error, "ones" if value else "zeros") from None
-    return Tensor(namespaces.place(array))
+    return placement.place(array)
 
 
 @dispatched

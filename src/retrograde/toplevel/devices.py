@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator
 from typing import Any
 
-from retrograde.config.devices import jax_devices, list_logical_devices
+from retrograde.config.accelerators import visible_accelerators
+from retrograde.config.devices import list_logical_devices
 from retrograde.core import namespaces
 from retrograde.values.arguments import as_text
 from retrograde.values.device_spec import DeviceSpec
@@ -46,17 +46,8 @@ def _placement(device_name: str | DeviceSpec) -> Iterator[None]:
         yield
         return
     device = _jax_device(spec)
-    with namespaces.device_scope(
-        None if device is None else functools.partial(_device_put, device)
-    ):
+    with namespaces.device_scope(device):
         yield
-
-
-def _device_put(device: Any, array: Any) -> Any:
-    import jax
-
-    with jax.enable_x64(True):
-        return jax.device_put(array, device)
 
 
 def _jax_device(spec: DeviceSpec) -> Any:
@@ -64,9 +55,9 @@ def _jax_device(spec: DeviceSpec) -> Any:
     kind, index = spec.device_type, spec.device_index or 0
     if (kind, index) == ("CPU", 0):
         return None
-    devices = jax_devices(kind)
-    if index < len(devices):
-        return devices[index]
+    device = visible_accelerators(kind).get(f"{kind}:{index}")
+    if device is not None:
+        return device
     if settings["soft_device_placement"]:
         return None
     available = [device.name for device in list_logical_devices()]
