@@ -48,7 +48,7 @@ class DeviceArray(Materializer):
         try:
             return self._host
         except AttributeError:
-            host = np.asarray(self.device_array)
+            host = _to_host(self.device_array)
             self._host = host if host.ndim else host[()]
             return self._host
 
@@ -56,14 +56,23 @@ class DeviceArray(Materializer):
         """Returns a copy of the values, directly from the device if no recorder is active."""
         if thread.recorders:
             return super().numpy(tensor)
-        array = np.array(self.device_array)
+        array = np.array(_to_host(self.device_array))
         return array if array.ndim else array[()]
 
     def view(self, tensor: LazyTensor, dtype: Any, copy: bool | None) -> np.ndarray:
         """Returns a read-only array, directly from the device if no recorder is active."""
         if copy or dtype is not None or thread.recorders:
             return super().view(tensor, dtype, copy)
-        return np.asarray(self.device_array)
+        return _to_host(self.device_array)
+
+
+def _to_host(array: Any) -> np.ndarray:
+    """Returns a JAX array as a NumPy array. Other processes may hold parts of it."""
+    if getattr(array, "is_fully_addressable", True) or array.is_fully_replicated:
+        return np.asarray(array)
+    from jax.experimental import multihost_utils
+
+    return multihost_utils.process_allgather(array, tiled=True)
 
 
 def required_jax() -> Any:

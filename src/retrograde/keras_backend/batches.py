@@ -13,6 +13,11 @@ from retrograde.core.tensor import Tensor
 from retrograde.data import Dataset
 from retrograde.distribute.input import DistributedDataset
 from retrograde.keras_backend.dataset_adapter import DatasetAdapter
+from retrograde.keras_backend.distribution_lib import (
+    current_distribution,
+    distribute_batch,
+    distribute_dataset,
+)
 
 
 class LocalBatch(NamedTuple):
@@ -33,6 +38,9 @@ class EpochIterator(KerasEpochIterator):
             if sample_weight is not None:
                 raise_unsupported_arg("sample_weights", "the sample weights", "Dataset")
             self.is_distributed = isinstance(x, DistributedDataset)
+            distribution = current_distribution()
+            if distribution is not None:
+                x = distribute_dataset(distribution, x)
             x, class_weight = DatasetAdapter(x, class_weight), None
         super().__init__(x, y, sample_weight, class_weight=class_weight, **options)
 
@@ -47,6 +55,9 @@ class EpochIterator(KerasEpochIterator):
             raise StopIteration
         if self.is_distributed:
             data = list(map(LocalBatch, data))
+        distribution = current_distribution()
+        if distribution is not None:
+            data = [distribute_batch(distribution, batch) for batch in data]
         return first, last, data
 
     def single_batches(self):

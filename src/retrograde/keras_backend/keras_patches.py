@@ -3,13 +3,21 @@
 import warnings
 
 import keras
+from keras.src import backend as keras_src_backend
 from keras.src import ops
 from keras.src.callbacks import tensorboard
+from keras.src.distribution import distribution_lib as keras_distribution
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
 
 import retrograde
 from retrograde.core.indexed_slices import as_dense
-from retrograde.keras_backend import gradients, replicas, saving, tensorflow_layers
+from retrograde.keras_backend import (
+    distribution_lib,
+    gradients,
+    replicas,
+    saving,
+    tensorflow_layers,
+)
 from retrograde.keras_backend.module_proxy import ModuleProxy
 from retrograde.summary import _events
 
@@ -24,6 +32,8 @@ def patch_keras(tf_keras):
     LossScaleOptimizer.get_scaled_loss = get_scaled_loss
     LossScaleOptimizer.get_unscaled_gradients = get_unscaled_gradients
     LossScaleOptimizer.apply = _wrap_apply(LossScaleOptimizer.apply)
+    # Keras has no distribution for the backend that this one replaces.
+    keras_src_backend.distribution_lib = keras_distribution.distribution_lib = distribution_lib
     gradients.patch_optimizers()
     replicas.patch_losses()
     saving.make_atomic()

@@ -1,12 +1,16 @@
 """`keras.Variable` for the retrograde backend."""
 
+import functools
+
 import numpy as np
 from keras.src.backend.common import KerasVariable, global_state
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable as RetrogradeVariable
 from retrograde.core.variable import VariableAggregation, VariableSynchronization
+from retrograde.keras_backend import distribution_lib
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
+from retrograde.keras_backend.sharded_variable import ShardedVariable
 from retrograde.values.shapes import TensorShape
 
 _AGGREGATIONS = {
@@ -35,7 +39,12 @@ class Variable(KerasVariable):
             self._value = value
         else:
             value = convert_to_tensor(value, self._dtype)
-            self._value = RetrogradeVariable(
+            self._shape = self._validate_shape(value.shape)  # layouts depend on it
+            layout = distribution_lib.variable_layout(self)
+            create = RetrogradeVariable
+            if layout is not None:
+                create = functools.partial(ShardedVariable, layout=layout)
+            self._value = create(
                 value,
                 trainable=self._trainable,
                 name=self._name,

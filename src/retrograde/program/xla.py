@@ -20,6 +20,7 @@ from retrograde.program.compilation_cache import enable_compilation_cache
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import reroll
+from retrograde.program.meshes import blocking, runs_one_at_a_time
 from retrograde.program.tracing import CallbackLog, key_of
 from retrograde.program.xla_loops import Values, compute
 from retrograde.values.thresholds import INLINED as _SMALL
@@ -78,7 +79,8 @@ class CompiledProgram:
         given = [n for n in sorted(available) if n in needed]
         self.donated: list[int] = []  # places of variables, those first whose values it reads
         self.donated_inputs: dict[int, int] = {}  # their first values, by place
-        if first_values is not None and not self._guards:
+        one_at_a_time = runs_one_at_a_time()
+        if first_values is not None and not self._guards and not one_at_a_time:
             self._donate({p: n for p, n in first_values.items() if n in given})
         self.parameters = [n for n in given if n not in self.donated_inputs.values()]
         self._large = [n for n in large if n in needed]
@@ -90,12 +92,18 @@ class CompiledProgram:
         self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
         kept = len(self.parameters) + len(self._large)
         donated = range(kept, kept + len(self.donated_inputs))
-        self.jitted = self._jax.jit(
+        self._layouts = {  # of the new values of variables
+            program.writes[place]: variable.layout
+            for place, variable in enumerate(variables)
+            if place in program.writes and getattr(variable, "layout", None) is not None
+        }
+        self._jit = self._jax.jit(
             self._compute,
             donate_argnums=tuple(donated),
             compiler_options=self._options(),
         )
-        self._is_compiled = False
+        self.jitted = blocking(self._jit) if one_at_a_time else self._jit
+        self._is_compiled = bool(self._layouts)  # without layouts, compiled before a donation
 
     def _donate(self, first_values: dict[int, int]) -> None:
         """Finds the variables that get new values, and those whose buffers are reused for them.
@@ -178,7 +186,11 @@ class CompiledProgram:
         values.put(self._arguments, arrays)
         entries = reroll(self._calls, self._specs, set(self.outputs))
         compute(self._jax, entries, values, self._call_back)
-        return [values[n] for n in self.outputs]
+        return [self._with_layout(n, values[n]) for n in self.outputs]
+
+    def _with_layout(self, number: int, x: Any) -> Any:
+        layout = self._layouts.get(number)
+        return x if layout is None else self._jax.lax.with_sharding_constraint(x, layout)
 
     def _constant(self, x: np.ndarray) -> Any:
         jnp = self._jax.numpy
@@ -191,7 +203,7 @@ class CompiledProgram:
     def _lowered(self) -> Any:
         shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in self._arguments]
         with self.precision(self.is_wide):
-            return self.jitted.lower(*shaped)
+            return self._jit.lower(*shaped)
 
     def _call_back(self, call: Call, arrays: list) -> Any:
         """Calls a pure host callback from the compiled program."""
