@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.device_tensors import DeviceArray, required_jax
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.recorders import thread
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import commit
-from retrograde.program.device_tensors import DeviceArray, required_jax
 from retrograde.program.meshes import use_mesh
 
 
