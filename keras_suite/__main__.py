@@ -26,6 +26,9 @@ PAGE = ROOT / "docs" / "keras.md"
 # Ignored as in Keras's CI: models that are downloaded, and wrappers for scikit-learn.
 IGNORED = ("applications", "wrappers")
 
+# The logical CPU devices for the tests of `keras.distribution`.
+DEVICES = 8
+
 # The part that every change must pass. It includes training and takes a few minutes.
 SHORT = (
     "trainers/trainer_test.py",
@@ -37,6 +40,7 @@ SHORT = (
     "layers/core/embedding_test.py",
     "layers/normalization/batch_normalization_test.py",
     "layers/rnn/lstm_test.py",
+    "backend/jax/distribution_lib_test.py",
 )
 
 
@@ -54,7 +58,25 @@ def _enable_tape_branch(next_line: str) -> dict[str, str]:
     return {f"{start}            {next_line}": f"{enabled}            {next_line}"}
 
 
+def _enable_distribution(next_line: str) -> dict[str, str]:
+    """Enables the JAX test of `keras.distribution` that is followed by `next_line`."""
+    old = 'backend.backend() != "jax",\n    ' + next_line
+    return {old: old.replace('!= "jax"', 'not in ("jax", "retrograde")')}
+
+
+_PROPER = 'reason="Only JAX has the proper backend distribution lib",\n)\n'
+
 TEST_CHANGES = {
+    "distribution/distribution_lib_test.py": {
+        **_enable_distribution('reason="Only JAX has the backend to mock at the moment",'),
+        **_enable_distribution(f"{_PROPER}class DataParallelDistributionTest"),
+        **_enable_distribution(f"{_PROPER}class ModelParallelDistributionTest"),
+        **_enable_distribution(f"{_PROPER}@pytest.mark.multi_device"),
+    },
+    # Tensors of retrograde hold JAX arrays, and are not JAX arrays themselves.
+    "backend/jax/distribution_lib_test.py": {
+        "inputs, callback=lambda": "backend_dlib._to_backend_tensor(inputs), callback=lambda"
+    },
     "trainers/trainer_test.py": {
         'elif backend.backend() == "numpy":': 'elif backend.backend() == "retrograde":',
         '"torch": "cpu",': '"torch": "cpu", "retrograde": "cpu:0",',
@@ -152,6 +174,7 @@ def _environment(backend: str, results: Path) -> dict[str, str]:
         "KERAS_BACKEND": backend,
         "SUITE_BACKEND": backend,
         "SUITE_RESULTS": str(results),
+        "JAX_NUM_CPU_DEVICES": str(DEVICES),
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
     }

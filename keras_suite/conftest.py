@@ -6,6 +6,7 @@ each test to a file.
 """
 
 import contextlib
+import importlib
 import importlib.util
 import json
 import os
@@ -57,8 +58,13 @@ def pytest_collection_modifyitems(items):
             if part in reasons:
                 item.add_marker(pytest.mark.skip(reason=f"excluded: {reasons[part]}"))
                 break
-        if "multi_device" in item.keywords:
+        if "multi_device" in item.keywords and _has_one_device():
             item.add_marker(pytest.mark.skip(reason="needs more than one device"))
+
+
+def _has_one_device():
+    """Returns whether JAX has a single device, or is not used."""
+    return not ON_RETROGRADE or importlib.import_module("jax").device_count() == 1
 
 
 MISSING = re.compile(r"No module named '(\w+)|This requires the (\w+) module")
