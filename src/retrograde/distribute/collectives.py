@@ -119,9 +119,8 @@ def _has_others() -> bool:
 
 def combined(op: ReduceOp, tensors: Sequence[Any]) -> Tensor:
     """Returns the sum or mean of the values of the replicas of this process."""
-    first, *others = [as_tensor(x) for x in tensors]
-    for other in others:
-        first = first + other
+    parts = tuple([as_tensor(x) for x in tensors])
+    (first,) = apply(collectives.sum_replicas, parts, {"replicas": len(parts)})
     if op is ReduceOp.SUM:
         return first
     count = Tensor(np.array(len(tensors), first._spec.dtype)[()])

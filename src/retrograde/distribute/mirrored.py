@@ -70,6 +70,13 @@ class MirroredStrategy(Strategy):
         with self._entered(in_replica=False):
             return of_replicas(ReplicaThreads(self, list(map(function, range(count)))).run())
 
+    def _jax_devices(self) -> list:
+        """Returns the JAX devices of the replicas."""
+        from retrograde.config.devices import jax_devices
+
+        names = [name.removeprefix("/device:").partition(":") for name in self._devices]
+        return [jax_devices(kind)[int(index)] for kind, _, index in names]
+
     def _merge_call(self, merge_fn: Callable, args: tuple, kwargs: dict) -> Any:
         if self.num_replicas_in_sync == 1:
             return super()._merge_call(merge_fn, args, kwargs)

@@ -11,12 +11,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from retrograde.core.apply import apply
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.recorders import Recorders, thread
 from retrograde.core.tensor import Tensor
 from retrograde.distribute.context import context
-from retrograde.ops import random_state
+from retrograde.ops import collectives, random_state
 from retrograde.ops.shaping import concat, take_slice
+from retrograde.program.replica_merging import ReplicaRounds
 from retrograde.values.variable_scopes import scopes
 
 
@@ -116,22 +118,28 @@ class ReplicaThreads:
         """Returns the results of all replicas."""
         waiting = list(self._replicas)
         try:
-            for replica in waiting:
-                replica.resume()
-                self._check(replica)
+            self._run_round([None] * len(waiting))
             while not all(replica.has_ended for replica in waiting):
-                responses = self._merged()
-                for replica, response in zip(waiting, responses, strict=True):
-                    replica.resume(response)
-                    self._check(replica)
+                self._run_round(self._merged())
             return [replica.result for replica in waiting]
         finally:
             for replica in waiting:
                 replica.cancel()
 
-    def _check(self, replica: _Replica) -> None:
-        if replica.error is not None:
-            raise replica.error
+    def _run_round(self, responses: Sequence) -> None:
+        """Runs all replicas up to the next collective or their end."""
+        tracer = thread.recorders.tracer
+        parts = []
+        for replica, response in zip(self._replicas, responses, strict=True):
+            start = len(tracer.steps) if tracer is not None else 0
+            replica.resume(response)
+            if replica.error is not None:
+                raise replica.error
+            parts.append((start, len(tracer.steps) if tracer is not None else 0))
+        if tracer is not None:
+            if tracer.replica_rounds is None:
+                tracer.replica_rounds = ReplicaRounds(self._strategy._jax_devices)
+            tracer.replica_rounds.rounds.append(parts)
 
     def _merged(self) -> Sequence:
         """Computes the collective at which all replicas wait."""
@@ -168,8 +176,7 @@ def sum_over_replicas(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Returns the sum of each tensor over the replicas of this process; its gradient is a sum."""
 
     def merge(values: list) -> list:
-        sums = [_sum(parts) for parts in zip(*values, strict=True)]
-        return [sums] * len(values)
+        return [_sums(values)] * len(values)
 
     sums = meet("all_reduce", list(tensors), merge)
 
@@ -181,11 +188,18 @@ def sum_over_replicas(tensors: Sequence[Tensor]) -> list[Tensor]:
     return list(record_custom("all_reduce", rule, list(tensors), list(sums)))
 
 
-def _sum(parts: Sequence[Tensor]) -> Tensor:
-    first, *others = parts
-    for other in others:
-        first = first + other
-    return first
+def _sums(values: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+    """Returns the sum of each tensor over the replicas. Tensors of one dtype are added at once."""
+    rows = list(zip(*values, strict=True))
+    found: list[Any] = [None] * len(rows)
+    dtypes = [row[0]._spec.dtype for row in rows]
+    for dtype in dict.fromkeys(dtypes):
+        places = [i for i, other in enumerate(dtypes) if other == dtype]
+        inputs = tuple([x for i in places for x in rows[i]])
+        sums = apply(collectives.sum_replicas, inputs, {"replicas": len(values)})
+        for i, y in zip(places, sums, strict=True):
+            found[i] = y
+    return found
 
 
 def gather_from_replicas(x: Tensor, axis: int) -> Tensor:

@@ -8,6 +8,7 @@ for all replicas at once, `spmd_axis` sets the name of the mesh axis of the repl
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from retrograde.core.apply import Primitive
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.recorders import thread
 from retrograde.ops.shaping import broadcast_batched
+from retrograde.values import dtypes
 
 
 class Group:
@@ -152,11 +154,50 @@ def _lax() -> Any:
     return lax
 
 
+_BUCKET_BYTES = 4 << 20  # large enough that latency does not count
+
+
+def _psum(xp, xs, axis):
+    """Returns the sums of arrays over a mesh axis. Small arrays share one buffer."""
+    found: list[Any] = [None] * len(xs)
+    buckets: dict[Any, list[int]] = {}  # the last bucket of each dtype
+    used: dict[Any, int] = {}
+
+    def send(places):
+        flat = [xs[i].reshape(-1) for i in places]
+        joined = xp.concatenate(flat) if len(flat) > 1 else flat[0]
+        is_bool = joined.dtype == bool
+        total = _lax().psum(joined.astype(np.int32) if is_bool else joined, axis)
+        start = 0
+        for i in places:
+            part = total[start : start + xs[i].size].reshape(xs[i].shape)
+            found[i] = part.astype(bool) if is_bool else part
+            start += xs[i].size
+
+    for i, x in enumerate(xs):
+        if buckets.get(x.dtype) and used[x.dtype] + x.nbytes > _BUCKET_BYTES:
+            send(buckets.pop(x.dtype))
+        if x.dtype not in buckets:
+            used[x.dtype] = 0
+        buckets.setdefault(x.dtype, []).append(i)
+        used[x.dtype] += x.nbytes
+    for places in buckets.values():
+        send(places)
+    return tuple(found)
+
+
+def select_replica(xp, x, replica):
+    """Returns the array of one replica, on all devices of the mesh axis."""
+    axis = _thread_state.axis
+    chosen = xp.where(_lax().axis_index(axis) == replica, x, xp.zeros_like(x))
+    return _psum(xp, [chosen], axis)[0]
+
+
 def _all_reduce_kernel(xp, *xs):
     if xp is np:
         return _exchange("all_reduce", lambda: current_group().all_reduce(xs))
     if _thread_state.axis is not None:
-        return tuple(_lax().psum(xs, _thread_state.axis))
+        return _psum(xp, xs, _thread_state.axis)
     if current_group().size == 1:
         return xs
     return tuple(map(xp.asarray, current_group().all_reduce(list(map(np.asarray, xs)))))
@@ -221,11 +262,7 @@ def _broadcast_from_first_kernel(xp, *xs):
     if xp is np:
         return _exchange("broadcast_from_first", lambda: current_group().broadcast(xs))
     if _thread_state.axis is not None:
-        lax = _lax()
-        first = lax.axis_index(_thread_state.axis) == 0
-        return tuple(
-            lax.psum([xp.where(first, x, xp.zeros_like(x)) for x in xs], _thread_state.axis)
-        )
+        return tuple(select_replica(xp, x, 0) for x in xs)
     if current_group().size == 1:
         return xs
     return tuple(map(xp.asarray, current_group().broadcast(list(map(np.asarray, xs)))))
@@ -235,5 +272,29 @@ broadcast_from_first = Collective(
     "broadcast_from_first",
     _broadcast_from_first_kernel,
     batch=lambda batched, *xs: broadcast_from_first(*broadcast_batched(batched, xs)),
+    outputs=True,
+)
+
+
+def _sum_replicas_kernel(xp, *xs, replicas):
+    groups = [xs[i : i + replicas] for i in range(0, len(xs), replicas)]
+    return tuple(functools.reduce(xp.add, group) for group in groups)
+
+
+def _sum_replicas_vjp(needed, gs, _y, *_xs, replicas):
+    return tuple(gs[i // replicas] if is_needed else None for i, is_needed in enumerate(needed))
+
+
+# The sums over the replicas of one process, whose values are all inputs: first those of the first
+# tensor. A program that runs on several devices has an `all_reduce` instead.
+sum_replicas = Primitive(
+    "sum_replicas",
+    _sum_replicas_kernel,
+    joint=_sum_replicas_vjp,
+    batch=lambda batched, *xs, replicas: sum_replicas(
+        *broadcast_batched(batched, xs), replicas=replicas
+    ),
+    linear=True,
+    accepts=dtypes.NUMERIC,
     outputs=True,
 )

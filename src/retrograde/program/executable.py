@@ -14,6 +14,8 @@ from retrograde.core.recorders import thread
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.numpy_codegen import ReplayWriter
+from retrograde.program.replica_merging import ReplicaProgram
+from retrograde.program.spmd import SpmdProgram
 from retrograde.program.tracing import CallbackLog
 from retrograde.program.xla import CompiledProgram, can_compile
 
@@ -22,7 +24,8 @@ class Executable:
     """Runs a program on the arrays of tensors.
 
     `variables` are those that the program reads or shows to host callbacks. `first_values` are the
-    numbers of the values that variables have before, by place, if they may be donated.
+    numbers of the values that variables have before, by place, if they may be donated. `replicas`
+    is the same program in a form that XLA runs on several devices, if there is one.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class Executable:
         variables: list[Any],
         compiles: bool,
         first_values: dict[int, int] | None = None,
+        replicas: ReplicaProgram | None = None,
     ) -> None:
         self.program = program
         self.uncompiled = can_compile(program) if compiles else None
@@ -39,6 +43,7 @@ class Executable:
         self.seconds = 0.0  # time for code generation or compilation
         self._variables = variables
         self._first_values = first_values
+        self._replicas = replicas
         self._writer: Any = None  # a `ReplayWriter`
         self._code: Any = None
         self._compiled: CompiledProgram | None = None
@@ -60,7 +65,10 @@ class Executable:
 
     def compiled(self) -> CompiledProgram:
         """Returns the program for XLA."""
-        if self._compiled is None:
+        if self._compiled is None and self._replicas is not None:
+            places = list(self.program.writes)
+            self._compiled = SpmdProgram(self._replicas, self._variables, places)
+        elif self._compiled is None:
             self._compiled = CompiledProgram(self.program, self._variables, self._first_values)
         return self._compiled
 

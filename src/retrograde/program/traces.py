@@ -20,6 +20,7 @@ from retrograde.program.donation import Donation
 from retrograde.program.executable import Executable
 from retrograde.program.fast_path import make_fast_call
 from retrograde.program.interpreter import Divergence, interpret
+from retrograde.program.replica_merging import merge_replicas
 from retrograde.program.simplification import simplify
 from retrograde.program.tracing import CallbackLog, Tracer, may_read_variables
 from retrograde.program.xla import CompiledProgram
@@ -141,8 +142,9 @@ class Trace:
         program = simplify(tracer, results.numbers, fold)
         first = tracer.first_values
         self._read = [place for place, number in enumerate(first) if number >= 0]
+        replicas = merge_replicas(tracer, results.numbers) if compiles else None
         self.executable = Executable(
-            program, tracer.variables, compiles, {p: first[p] for p in self._read}
+            program, tracer.variables, compiles, {p: first[p] for p in self._read}, replicas
         )
         variables = tracer.variables
         self._unknown = [(p, variables[p]._spec.shape) for p in self._read if variables[p]._shape]

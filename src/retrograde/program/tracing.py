@@ -160,6 +160,7 @@ class Tracer(Recorder):
         self._guarded: set[tuple[int, bool]] = set()
         self._draws: dict[Any, Tensor] = {}
         self._inputs = {id(x._spec) for x in inputs}
+        self.replica_rounds: Any = None  # a `ReplicaRounds`, if replicas run in the call
         self.rules: dict[tuple, Any] = {}  # traced gradient functions, by outputs
         self.argument_names: Callable[[], list[str]] = lambda: [
             f"args_{i}" for i in range(self.count)

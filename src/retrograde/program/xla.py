@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class CompiledProgram:
             if place in program.writes and getattr(variable, "layout", None) is not None
         }
         self._jit = self._jax.jit(
-            self._compute,
+            self._function(),
             donate_argnums=tuple(donated),
             compiler_options=self._options(),
         )
@@ -179,6 +179,10 @@ class CompiledProgram:
         """Enables 64-bit types. It costs time, so it is done only if there are any."""
         return self._jax.enable_x64(True) if wide else contextlib.nullcontext()
 
+    def _function(self) -> Callable:
+        """Returns the function to compile."""
+        return self._compute
+
     def _compute(self, *arrays: Any) -> list:
         """Runs the calls on JAX arrays, for `jax.jit` to trace."""
         inside = [(n, self._constant(x)) for n, x in self._inside.items() if x.dtype.kind != "O"]
@@ -201,9 +205,12 @@ class CompiledProgram:
         return [*self.parameters, *self._large, *self.donated_inputs.values()]
 
     def _lowered(self) -> Any:
-        shaped = [self._jax.ShapeDtypeStruct(*self._specs[n]) for n in self._arguments]
+        shaped = [self._shaped(n) for n in self._arguments]
         with self.precision(self.is_wide):
             return self._jit.lower(*shaped)
+
+    def _shaped(self, number: int) -> Any:
+        return self._jax.ShapeDtypeStruct(*self._specs[number])
 
     def _call_back(self, call: Call, arrays: list) -> Any:
         """Calls a pure host callback from the compiled program."""
