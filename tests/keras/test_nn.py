@@ -623,8 +623,6 @@ def test_unsupported_options_raise():
     for call, error, message in (
         (lambda: ops.dot_product_attention(x, x, x, flash_attention=True), ValueError,
          "Flash attention is not supported with the retrograde backend."),
-        (lambda: ops.moments(x, 0, synchronized=True), NotImplementedError,
-         "Argument synchronized=True is not supported with the retrograde backend."),
         (lambda: ops.one_hot([1], 2, sparse=True), ValueError,
          "Unsupported value `sparse=True` with the retrograde backend"),
     ):  # fmt: skip

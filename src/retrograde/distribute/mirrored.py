@@ -31,8 +31,9 @@ class MirroredStrategy(Strategy):
     """Runs one replica per logical device of this process and sums their gradients.
 
     By default, there is one replica for each GPU that JAX finds. Without GPUs, there is one for
-    each logical CPU device; `tf.config.set_logical_device_configuration` creates several. Replicas
-    run one after the other, up to the next collective, and not in parallel on their devices.
+    each logical CPU device; `tf.config.set_logical_device_configuration` creates several. In a
+    function with `jit_compile=True`, XLA runs them in parallel on their devices. Otherwise they run
+    one after the other, up to the next collective.
     """
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
@@ -145,10 +146,7 @@ class MirroredStrategy(Strategy):
 
 
 class TPUStrategy(MirroredStrategy):
-    """Runs one replica per TPU that JAX finds. Raises a `ValueError` if there are none.
-
-    As with `MirroredStrategy`, replicas run one after the other.
-    """
+    """Runs one replica per TPU that JAX finds. Raises a `ValueError` if there are none."""
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from keras.src import backend as keras_src_backend
 from keras.src import ops
 from keras.src.callbacks import tensorboard
 from keras.src.distribution import distribution_lib as keras_distribution
+from keras.src.layers.normalization import batch_normalization
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
 
 import retrograde
@@ -34,6 +35,8 @@ def patch_keras(tf_keras):
     LossScaleOptimizer.apply = _wrap_apply(LossScaleOptimizer.apply)
     # Keras has no distribution for the backend that this one replaces.
     keras_src_backend.distribution_lib = keras_distribution.distribution_lib = distribution_lib
+    # It supports `synchronized=True` with the backend of this name only.
+    batch_normalization.backend = ModuleProxy(keras_src_backend, backend=lambda: "tensorflow")
     gradients.patch_optimizers()
     replicas.patch_losses()
     saving.make_atomic()

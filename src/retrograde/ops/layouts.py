@@ -8,14 +8,14 @@ from retrograde.core.apply import Primitive
 
 
 def _with_layout_kernel(xp, x, *, sharding):
-    if xp is np:
+    if xp is np or sharding is None:
         return x
     from jax import lax
 
     return lax.with_sharding_constraint(x, sharding)
 
 
-# `sharding` is a `jax.sharding.Sharding`. The value does not change, and NumPy ignores the layout.
+# `sharding` is a `jax.sharding.Sharding` or `None`. Only programs that XLA compiles obey it.
 with_layout = Primitive(
     "with_layout",
     _with_layout_kernel,

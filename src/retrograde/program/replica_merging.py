@@ -19,7 +19,7 @@ from retrograde.core.program import Call, CustomGradient, Guard, Program, Write,
 from retrograde.core.rules import Spec
 from retrograde.ops import collectives
 from retrograde.ops.shaping import concat
-from retrograde.program.simplification import merge
+from retrograde.program.simplification import merge, renamed
 from retrograde.program.tracing import Tracer
 
 
@@ -199,7 +199,7 @@ class _Merger:
         if kind is CustomGradient:
             self._same.update(zip(step.outputs, step.values, strict=True))
         elif kind is Write:
-            self._writes[step.variable] = step.value
+            (self._writes[step.variable],) = step.inputs
         elif kind is Call and type(step.primitive) is not HostCallback:
             return True
         elif kind not in (Call, Guard) or not self._sources.issuperset(
@@ -207,7 +207,7 @@ class _Merger:
         ):
             raise _Different
         else:  # Python code that runs before the program
-            self._steps.append(step.renamed({n: self._resolved(n) for n in step.inputs}))
+            self._steps.append(renamed(step, self._same))
             self._sources.update(step.outputs)
         return False
 
