@@ -20,6 +20,8 @@ with contextlib.suppress(ImportError):
     import torch  # noqa: F401 (must be imported before TensorFlow, or it crashes)
 
 ON_RETROGRADE = os.environ["SUITE_BACKEND"] == "retrograde"
+RESULTS = os.environ["SUITE_RESULTS"]  # read now: a test deletes all environment variables
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ  # the controller process writes the results
 if ON_RETROGRADE:
     import retrograde.keras  # noqa: F401
 
@@ -112,8 +114,8 @@ def _is_excluded(report):
 
 def _write_result(report, outcome):
     """Appends a line to the results file, which is usable even if the run is aborted."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return  # the controller process writes the results
+    if IS_WORKER:
+        return
     reason = getattr(report.longrepr, "reprcrash", report.longrepr) or ""
-    with open(os.environ["SUITE_RESULTS"], "a") as file:
+    with open(RESULTS, "a") as file:
         file.write(json.dumps([short_name(report.nodeid), outcome, str(reason)[-300:]]) + "\n")
