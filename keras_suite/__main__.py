@@ -41,6 +41,7 @@ SHORT = (
     "layers/normalization/batch_normalization_test.py",
     "layers/rnn/lstm_test.py",
     "backend/jax/distribution_lib_test.py",
+    "distribution/distribution_lib_test.py",
 )
 
 
@@ -68,6 +69,7 @@ _PROPER = 'reason="Only JAX has the proper backend distribution lib",\n)\n'
 
 TEST_CHANGES = {
     "distribution/distribution_lib_test.py": {
+        "import tensorflow as tf": "import retrograde as tf",
         **_enable_distribution('reason="Only JAX has the backend to mock at the moment",'),
         **_enable_distribution(f"{_PROPER}class DataParallelDistributionTest"),
         **_enable_distribution(f"{_PROPER}class ModelParallelDistributionTest"),

@@ -205,4 +205,22 @@ def _details(strategy):
             "variables": [v.numpy().item() for v in (mirrored, first, counted)],
             "compiled": mode == "eager" or count == 1 or _compiled(f) is not None,
         }
+    counted.assign(0.0)
+
+    def count_rows(x):
+        strategy.run(counted.assign_add, (x,))
+
+    count_rows = tf.function(count_rows)
+    for _ in range(3):
+        with tf.GradientTape():
+            count_rows(x)
+    found["under a tape"] = counted.numpy().item()
+
+    def different():
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group
+        return mirrored * 0.0 + 2.0 * 2.0 if number else mirrored - mirrored + 1.0
+
+    f = tf.function(lambda: strategy.run(different), jit_compile=True)
+    seen = [values(f()) for _ in range(2)][-1]
+    found["different"] = {"values": seen, "compiled": _compiled(f) is not None}
     return found

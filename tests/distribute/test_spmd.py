@@ -14,46 +14,51 @@ def one_replica():
     return results("spmd_program:all_networks", 1, ("replayed",), DEVICES="1")[0]
 
 
-@pytest.fixture(scope="module")
-def several_devices():
-    return {n: results("spmd_program:all_networks", 1, DEVICES=str(n))[0] for n in (2, 4)}
+@pytest.fixture(scope="module", params=[2, 4], ids="{} devices".format)
+def devices(request):
+    """Returns the number of devices, and the trainings on them."""
+    return request.param, results("spmd_program:all_networks", 1, DEVICES=str(request.param))[0]
 
 
-@pytest.mark.parametrize("devices", [2, 4])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_devices_train_to_the_numbers_of_one_replica(
-    one_replica, several_devices, name, mode, devices
-):
-    actual, expected = several_devices[devices][name, mode], one_replica[name, "replayed"]
+def test_devices_train_to_the_numbers_of_one_replica(one_replica, devices, name, mode):
+    _, trained = devices
+    actual, expected = trained[name, mode], one_replica[name, "replayed"]
     np.testing.assert_allclose(actual["losses"], expected["losses"], rtol=0, atol=TOLERANCE)
     for x, y in zip(actual["weights"], expected["weights"], strict=True):
         np.testing.assert_allclose(x, y, rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("devices", [2, 4])
-@pytest.mark.parametrize(
-    ("name", "count"),
-    # The gradients of an optimizer are one bucket, and the loss is reduced. Batch normalization
-    # sums its moments in the forward and the backward pass.
-    {"mlp": 2, "lstm": 2, "gan": 3}.items(),
-)
-def test_a_step_has_one_all_reduce_for_each_bucket(several_devices, name, count, devices):
-    assert several_devices[devices][name, "xla"]["all-reduces"] == count
+# The gradients of an optimizer are one bucket, and so is the loss.
+@pytest.mark.parametrize(("name", "count"), {"mlp": 2, "lstm": 2, "gan": 3}.items())
+def test_a_step_has_one_all_reduce_for_each_bucket(devices, name, count):
+    _, trained = devices
+    assert trained[name, "xla"]["all-reduces"] == count
 
 
-@pytest.mark.parametrize("devices", [2, 4])
-def test_replicas_see_the_same_in_compiled_and_in_eager_code(several_devices, devices):
-    details = several_devices[devices]["details"]
-    eager, compiled = details["eager"], details["xla"]
+def test_replicas_see_the_same_in_compiled_and_in_eager_code(devices):
+    count, trained = devices
+    eager, compiled = trained["details"]["eager"], trained["details"]["xla"]
     assert compiled["compiled"]
     for name in ("rows", "own", "same", "drawn", "variables"):
         np.testing.assert_allclose(compiled[name], eager[name], rtol=0, atol=TOLERANCE)
-    assert compiled["rows"] == [float(i + 1) for i in range(devices)] * devices
+    assert compiled["rows"] == [float(i + 1) for i in range(count)] * count
     assert compiled["variables"][1] == 2.0
 
 
-@pytest.mark.parametrize("devices", [2, 4])
-def test_replicas_draw_different_random_numbers_in_a_compiled_step(several_devices, devices):
-    drawn = several_devices[devices]["details"]["xla"]["drawn"]
-    assert len(set(map(tuple, drawn))) == devices
+def test_replicas_draw_different_random_numbers_in_a_compiled_step(devices):
+    count, trained = devices
+    assert len(set(map(tuple, trained["details"]["xla"]["drawn"]))) == count
+
+
+def test_replicas_that_make_different_calls_are_compiled_as_one_program(devices):
+    count, trained = devices
+    different = trained["details"]["different"]
+    assert not different["compiled"]
+    assert different["values"] == [1.0, *[4.0] * (count - 1)]
+
+
+def test_a_tape_records_a_step_with_a_variable_of_each_replica(devices):
+    count, trained = devices
+    assert trained["details"]["under a tape"] == sum(range(1, count + 1)) * 3.0

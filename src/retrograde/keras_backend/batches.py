@@ -16,7 +16,6 @@ from retrograde.keras_backend.dataset_adapter import DatasetAdapter
 from retrograde.keras_backend.distribution_lib import (
     current_distribution,
     distribute_batch,
-    distribute_dataset,
 )
 
 
@@ -40,7 +39,7 @@ class EpochIterator(KerasEpochIterator):
             self.is_distributed = isinstance(x, DistributedDataset)
             distribution = current_distribution()
             if distribution is not None:
-                x = distribute_dataset(distribution, x)
+                x = distribution.distribute_dataset(x)
             x, class_weight = DatasetAdapter(x, class_weight), None
         super().__init__(x, y, sample_weight, class_weight=class_weight, **options)
 

@@ -161,20 +161,31 @@ def distribute_dataset(distribution, dataset):
     Processes that hold parts of the same copy of the model read the same rows.
     """
     shards = min(distribution.num_model_replicas, distribution.num_processes)
-    if not distribution.auto_shard_dataset or shards == 1:
-        return dataset
-    size = tree.flatten(dataset.element_spec)[0].shape[0]
+    size = _batch_size(dataset)
     if size is None:
         raise ValueError(
             "The batch size of the input dataset is unknown. Please config the batch size for the "
-            "input dataset, e.g via `dataset.batch(batch_size, drop_remainder=True)`"
+            "input dataset, e.g via `dataset.batch(batch_size)`"
         )
     if size % shards:
         raise ValueError(
             "Global batch size must be divisible by the number of processes. "
             f"`global_batch_size`={size} and `num_processes`={shards}"
         )
+    if shards == 1:
+        return dataset
     return dataset.rebatch(size // shards).shard(shards, distribution.data_shard_id)
+
+
+def _batch_size(dataset):
+    """Returns the number of rows of the first element; `None` if an element has no rows."""
+    specs = tree.flatten(dataset.element_spec)
+    if not all(spec.shape.rank for spec in specs):
+        return None
+    sizes = [spec.shape[0] for spec in specs]
+    if sizes[0] is None:
+        sizes = [leaf.shape[0] for element in dataset.take(1) for leaf in tree.flatten(element)]
+    return sizes[0] if sizes else None
 
 
 def variable_layout(variable):

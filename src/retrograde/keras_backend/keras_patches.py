@@ -35,6 +35,8 @@ def patch_keras(tf_keras):
     LossScaleOptimizer.apply = _wrap_apply(LossScaleOptimizer.apply)
     # Keras has no distribution for the backend that this one replaces.
     keras_src_backend.distribution_lib = keras_distribution.distribution_lib = distribution_lib
+    distribute_dataset = distribution_lib.distribute_dataset
+    keras_distribution.Distribution.distribute_tf_dataset = distribute_dataset
     # It supports `synchronized=True` with the backend of this name only.
     batch_normalization.backend = ModuleProxy(keras_src_backend, backend=lambda: "tensorflow")
     gradients.patch_optimizers()

@@ -19,7 +19,7 @@ from retrograde.core.program import Call, CustomGradient, Guard, Program, Write,
 from retrograde.core.rules import Spec
 from retrograde.ops import collectives
 from retrograde.ops.shaping import concat
-from retrograde.program.simplification import merge, renamed
+from retrograde.program.simplification import merge
 from retrograde.program.tracing import Tracer
 
 
@@ -123,11 +123,14 @@ class _Merger:
         results = [renamed(location) for location in results]
         writes = {place: renamed(location) for place, location in writes.items()}
         numbers = dict.fromkeys(location.number for location in (*results, *writes.values()))
-        steps = needed(merged.steps, numbers)
-        arguments = [*self._tracer.arguments, *self._groups]
+        groups = {
+            n: tuple([merged.same.get(m, m) for m in parts]) for n, parts in self._groups.items()
+        }
+        steps = needed(merged.steps, {*numbers, *(m for parts in groups.values() for m in parts)})
+        arguments = [*self._tracer.arguments, *groups]
         program = Program(steps, self._specs, merged.constants, arguments, list(numbers), {})
         varying = {*self._varying.values()} - set(merged.constants)
-        return ReplicaProgram(program, results, writes, self._groups, varying, rounds.devices())
+        return ReplicaProgram(program, results, writes, groups, varying, rounds.devices())
 
     # Values
 
@@ -207,7 +210,7 @@ class _Merger:
         ):
             raise _Different
         else:  # Python code that runs before the program
-            self._steps.append(renamed(step, self._same))
+            self._steps.append(step._replace(inputs=tuple(map(self._resolved, step.inputs))))
             self._sources.update(step.outputs)
         return False
 

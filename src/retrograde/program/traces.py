@@ -14,6 +14,7 @@ from retrograde.core.placement import alias, compiles_all, move_like, value_of
 from retrograde.core.program import Guard
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
+from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import commit
 from retrograde.program.differentiation import DifferentiableProgram
 from retrograde.program.donation import Donation
@@ -349,7 +350,8 @@ class Trace:
         traced: dict[int, Tensor] | None,
     ) -> Any:
         """Does the same as `_run`, while recorders are active."""
-        read = {place: variables[place]._read() for place in self._read} | (traced or {})
+        # Variables of strategies combine the values of replicas in their own `_read`.
+        read = {place: Variable._read(variables[place]) for place in self._read} | (traced or {})
         tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]
         outcome = self._differentiable(tensors, log)
         if type(outcome) is Divergence and traced is not None:
