@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MappingView, Sequence
 from typing import Any
 
 from retrograde._api.lazy import from_all
@@ -36,6 +36,8 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
     >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
     [2, 3, 1]
     """
+    if isinstance(structure, MappingView):
+        structure = list(structure)
     return list(_leaves(structure, expand_composites))
 
 
@@ -129,4 +131,8 @@ def _difference_of_leaves(a: Any, b: Any) -> tuple[type[Exception], str] | None:
 
 
 def _same_container(a: Any, b: Any) -> bool:
-    return type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping))
+    if type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        return True
+    fields = getattr(a, "_fields", None)  # of a named tuple
+    same_name = type(a).__name__ == type(b).__name__
+    return fields is not None and same_name and fields == getattr(b, "_fields", None)

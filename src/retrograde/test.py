@@ -24,6 +24,7 @@ from retrograde.ops.conversion import as_tensor, holds_tensor
 from retrograde.toplevel.devices import DeviceSpec
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_float, shown
+from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import OpError
 from retrograde.values.shapes import TensorShape
@@ -242,6 +243,8 @@ class TestCase(unittest.TestCase):
         if isinstance(leaf, IndexedSlices):
             parts = (leaf.values, leaf.indices, leaf.dense_shape)
             return IndexedSlices(*(self._evaluate_leaf(part) for part in parts))
+        if isinstance(leaf, CompositeTensor):
+            return leaf
         if tensor is None:
             raise ValueError(f"Unsupported type {type(leaf).__name__!r}. Expected a tensor.")
         return tensor._read().numpy()
@@ -266,12 +269,19 @@ class TestCase(unittest.TestCase):
     def _array(self, a: Any) -> np.ndarray:
         if isinstance(a, IndexedSlices):
             a = dense(a)
+        elif hasattr(a, "dense_shape"):
+            from retrograde.sparse import to_dense
+
+            a = to_dense(a)
         return np.asarray(as_tensor(a) if holds_tensor(a) else a)
 
     # All elements
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """Fails unless `a` and `b` have the same shape and the same elements; NaN equals NaN."""
+        if hasattr(a, "to_list") or hasattr(b, "to_list"):
+            self.assertEqual(_rows(a), _rows(b), msg)
+            return
         a, b = map(_as_bytes, (self._array(a), self._array(b)))
         self.assertEqual(a.shape, b.shape, self._formatMessage(msg, "Shape mismatch"))
         np.testing.assert_array_equal(_wide(a), _wide(b), err_msg=msg or "")
@@ -291,6 +301,8 @@ class TestCase(unittest.TestCase):
 
         `a` and `b` may be nested structures; the types of their containers may differ.
         """
+        if hasattr(a, "to_list") or hasattr(b, "to_list"):
+            a, b = _rows(a), _rows(b)
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             self.assertIsInstance(a, Mapping, msg)
             self.assertIsInstance(b, Mapping, msg)
@@ -486,3 +498,19 @@ def _is_structure(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(
         isinstance(v, (list, tuple, Mapping)) or getattr(v, "ndim", 0) for v in value
     )
+
+
+def _rows(value: Any) -> Any:
+    """Returns a ragged tensor, a tensor or an array as nested lists; strings are bytes."""
+    if not hasattr(value, "to_list"):
+        held = tensor_or_variable(value)
+        value = value if held is None else held._read().numpy()
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        return _encoded(value)
+    return _encoded(value.to_list())
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_encoded(part) for part in value]
+    return value.encode() if isinstance(value, str) else value

@@ -185,8 +185,8 @@ class GradientTape(_TapeBase):
                 self._variables[x._id] = x
 
     def watched_variables(self) -> tuple:
-        """Returns the watched variables, in the order in which they were first watched."""
-        return tuple(self._variables.values())
+        """Returns the watched variables, in the order in which they were created."""
+        return tuple(sorted(self._variables.values(), key=lambda variable: variable._id))
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:

@@ -49,6 +49,8 @@ def _shapes(shapes: Any, structure: Any) -> Any:
 
 
 def _shape(shape: Any) -> TensorShape:
+    if isinstance(shape, (list, tuple)):
+        shape = [None if size == -1 else size for size in shape]
     try:
         return TensorShape(shape)
     except TypeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -124,6 +125,10 @@ def _read_files(
 
 
 def _file_names(filenames: Any) -> np.ndarray:
+    if isinstance(filenames, os.PathLike):
+        filenames = os.fspath(filenames)
+    elif isinstance(filenames, (list, tuple)):
+        filenames = [os.fspath(x) if isinstance(x, os.PathLike) else x for x in filenames]
     empty = isinstance(filenames, (list, tuple)) and not np.size(filenames)
     tensor = as_tensor(filenames, dtypes.string.numpy_dtype if empty else None)
     if tensor.dtype != dtypes.string:

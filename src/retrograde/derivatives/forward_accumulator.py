@@ -55,6 +55,10 @@ class ForwardAccumulator(Recorder):
                 f"  tangents: {as_text(tangents)}\n"
                 "Expected one tangent for each primal. Use tf.constant for lists and arrays."
             )
+        if len({id(primal) for primal in flat_primals}) < len(flat_primals):
+            raise ValueError(
+                "A tensor is a primal several times. Pass it once, with the sum of its tangents."
+            )
         for primal, tangent in zip(flat_primals, flat_tangents, strict=True):
             self._watch(primal, tangent)
 

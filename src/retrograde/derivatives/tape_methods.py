@@ -62,7 +62,7 @@ def jacobian(
     recorded = self._snapshot(sys._getframe(1), "jacobian", row_by_row)
     if target._spec.dtype not in dtypes.INEXACT:
         results = [None] * len(flat_sources)
-    elif row_by_row:
+    elif row_by_row and target._spec.size:
         results = jacobians.jacobian_by_loop(recorded, target, flat_sources)
     else:
         results = jacobians.jacobian(

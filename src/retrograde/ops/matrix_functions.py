@@ -118,7 +118,12 @@ def _one_by_one(f):
 def _logm(x):
     if np.linalg.slogdet(x)[0] == 0:
         return np.nan
-    return import_scipy("linalg", "logm").logm(x.astype(np.complex128))
+    logm = import_scipy("linalg", "logm").logm
+    state = np.random.get_state()  # SciPy draws from this generator
+    try:
+        return logm(x.astype(np.complex128))
+    finally:
+        np.random.set_state(state)
 
 
 def _sqrtm(x):

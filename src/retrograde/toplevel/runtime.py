@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.host_callbacks import HostCallback, call_host
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import nest
@@ -25,8 +27,14 @@ class AggregationMethod:
 
 
 def timestamp(name: Any = None) -> Tensor:
-    """Returns the seconds since 1970 as a float64."""
-    return Tensor(np.float64(time.time()))
+    """Returns the seconds since 1970 as a float64. In a function, each call returns its own."""
+    if thread.recorders.tracer is not None:
+        return call_host(HostCallback("timestamp", _seconds, pure=False))
+    return Tensor(_seconds())
+
+
+def _seconds() -> np.float64:
+    return np.float64(time.time())
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.host_callbacks import HostCallback, call_host
+from retrograde.core.recorders import thread
+from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.files.tensors import write_tensors
 from retrograde.io.files import tensorflow_errors
@@ -121,10 +124,21 @@ class Checkpoint:
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the checkpoint `file_prefix` without changing `save_counter`."""
-        prefix = os.fspath(file_prefix)
-        self._write_values(prefix)
-        run_callbacks(options, prefix)
+        prefix = _path(file_prefix)
+
+        def write() -> tuple:
+            self._write_values(prefix)
+            run_callbacks(options, prefix)
+            return ()
+
+        if thread.recorders.tracer is not None:  # writes in each call of the function
+            call_host(HostCallback("write_checkpoint", write, pure=False, outputs=True))
+        else:
+            write()
         return prefix
+
+    def sync(self) -> None:
+        """Returns when all checkpoints are written, which is always the case."""
 
     def _write_values(self, prefix: str) -> None:
         nodes = prune_without_values(object_graph(self))
@@ -144,7 +158,7 @@ class Checkpoint:
 
         N is the new value of `save_counter`, which is part of the checkpoint.
         """
-        path = self._write_next(os.fspath(file_prefix), None)
+        path = self._write_next(_path(file_prefix), None)
         update_state(os.path.dirname(path), path, [path])
         run_callbacks(options, path)
         return path
@@ -171,7 +185,7 @@ class Checkpoint:
         """
         if save_path is None:
             return InitializationOnlyStatus()
-        reader = CheckpointReader(os.fspath(save_path))
+        reader = CheckpointReader(_path(save_path))
         return CheckpointLoadStatus(Restoration(reader, self), self)
 
     def restore(self, save_path: Any, options: CheckpointOptions | None = None) -> Any:
@@ -275,3 +289,8 @@ class InitializationOnlyStatus(CheckpointLoadStatus):
     def expect_partial(self) -> InitializationOnlyStatus:
         """Does nothing."""
         return self
+
+
+def _path(path: Any) -> str:
+    """Returns a path, which may be a string tensor, as a string."""
+    return os.fsdecode(path.numpy() if isinstance(path, Tensor) else path)
