@@ -162,7 +162,9 @@ def _excluded_objects() -> list[type]:
 
 
 def _find(name: str) -> Any:
-    return functools.reduce(lambda at, part: getattr(at, part, None), name.split(".")[1:], tf)
+    return functools.reduce(
+        lambda parent, part: getattr(parent, part, None), name.split(".")[1:], tf
+    )
 
 
 def _public_names() -> list[str]:
@@ -363,11 +365,11 @@ def _shrunk(target: Target, expression: str, mode: str, problem: str) -> tuple[s
 def _smaller(expression: str) -> Iterator[str]:
     tree = ast.parse(expression, mode="eval")
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    for at, node in enumerate(calls):
+    for index, node in enumerate(calls):
         for part in ("args", "keywords"):
             for position in range(len(getattr(node, part))):
                 smaller = copy.deepcopy(tree)
-                node = [n for n in ast.walk(smaller) if isinstance(n, ast.Call)][at]
+                node = [n for n in ast.walk(smaller) if isinstance(n, ast.Call)][index]
                 del getattr(node, part)[position]
                 yield ast.unparse(smaller)
 
@@ -501,17 +503,17 @@ def _is_from_numpy_memory(error: BaseException) -> bool:
 
 
 def _frames(error: BaseException | None) -> list[types.TracebackType]:
-    frames, at = [], getattr(error, "__traceback__", None)
-    while at is not None:
-        frames.append(at)
-        at = at.tb_next
+    frames, traceback = [], getattr(error, "__traceback__", None)
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
     return frames
 
 
 def _is_from_user(error: BaseException) -> bool:
     """Returns whether the arguments raised it: a lambda, or an expression around the call."""
-    for at in reversed(_frames(error)):
-        file = at.tb_frame.f_code.co_filename
+    for frame in reversed(_frames(error)):
+        file = frame.tb_frame.f_code.co_filename
         if file.startswith(("<call", "<string>")) or file.endswith("call_values.py"):
             return True
         if file.startswith(PACKAGE):

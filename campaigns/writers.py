@@ -717,16 +717,16 @@ def _mount(path: str) -> bool:
 @contextlib.contextmanager
 def _interrupt_at(kind: str, position: int, count: list[int] | None = None) -> Iterator[None]:
     """Raises KeyboardInterrupt at one instruction or line of a `with` block."""
-    left = position
+    remaining = position
 
     def trace(frame: Any, event: str, _argument: Any) -> Any:
-        nonlocal left
+        nonlocal remaining
         frame.f_trace_opcodes = kind == "opcode"
         if event == kind:
-            if left == 0:
-                left -= 1
+            if remaining == 0:
+                remaining -= 1
                 raise KeyboardInterrupt
-            left -= 1
+            remaining -= 1
         return trace
 
     sys.settrace(trace)
@@ -735,7 +735,7 @@ def _interrupt_at(kind: str, position: int, count: list[int] | None = None) -> I
     finally:
         sys.settrace(None)
         if count is not None:
-            count[0] = position - left
+            count[0] = position - remaining
 
 
 if __name__ == "__main__":

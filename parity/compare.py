@@ -129,8 +129,8 @@ def _numbers(expected: dict, actual: dict, wide: Any, precision: str) -> str:
             wrong = np.where(finite, ~(np.abs(a - b) <= bound), ~_same_nonfinite(a, b))
     if not wrong.any():
         return ""
-    at = tuple(np.argwhere(wrong)[0].tolist())
-    return f"{b[at]!r} at {list(at)}, expected {a[at]!r}"
+    index = tuple(np.argwhere(wrong)[0].tolist())
+    return f"{b[index]!r} at {list(index)}, expected {a[index]!r}"
 
 
 def _same_nonfinite(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -16,7 +16,9 @@ from parity.calls import Call
 
 def find(tf: Any, name: str) -> Any:
     """Returns the object that has the TensorFlow name `name` in the library `tf`, or `None`."""
-    return functools.reduce(lambda at, part: getattr(at, part, None), name.split(".")[1:], tf)
+    return functools.reduce(
+        lambda parent, part: getattr(parent, part, None), name.split(".")[1:], tf
+    )
 
 
 def evaluate(tf: Any, call: Call, seed: int) -> dict:

@@ -107,11 +107,11 @@ class Mutating:
         return random.Random(self._options.seed).sample(mutants, self._options.count)
 
     def _report(self, outcome: Outcome) -> None:
-        told = outcome.as_json(self._sources[outcome.mutant.file])
-        self.outcomes.append(told)
+        record = outcome.as_json(self._sources[outcome.mutant.file])
+        self.outcomes.append(record)
         self._results.write_text(json.dumps(self.outcomes, indent=1))
-        verdict = outcome.killed_by or f"SURVIVED {outcome.tests} tests\n{told['diff']}"
-        print(f"{len(self.outcomes):4d} {told['place']} {told['kind']}: {verdict}", flush=True)
+        verdict = outcome.killed_by or f"SURVIVED {outcome.tests} tests\n{record['diff']}"
+        print(f"{len(self.outcomes):4d} {record['place']} {record['kind']}: {verdict}", flush=True)
 
     def _try(self, mutant: Mutant) -> Outcome:
         changed = self._changed_code(mutant)
@@ -178,10 +178,10 @@ class Mutating:
             for group in cases.values()
             for turn, (seconds, name) in enumerate(sorted(group))
         ]
-        chosen, left = [], self._options.budget
+        chosen, remaining = [], self._options.budget
         for _, seconds, name in sorted(rounds):
-            left -= seconds
-            if left > 0:
+            remaining -= seconds
+            if remaining > 0:
                 chosen.append(name)
         return chosen
 
@@ -404,9 +404,9 @@ def main() -> int:
 
 def _summarize(outcomes: list[dict]) -> None:
     for package in (*PACKAGES, ""):
-        own = [each for each in outcomes if f"{SOURCES}/{package}" in each["place"]]
-        killed = sum(each["killed_by"] is not None for each in own)
-        print(f"{package or 'total':10} killed {killed} of {len(own)}")
+        package_outcomes = [each for each in outcomes if f"{SOURCES}/{package}" in each["place"]]
+        killed = sum(each["killed_by"] is not None for each in package_outcomes)
+        print(f"{package or 'total':10} killed {killed} of {len(package_outcomes)}")
     survivors = Counter(each["kind"] for each in outcomes if each["killed_by"] is None)
     print("survivors:", ", ".join(f"{count} {kind}" for kind, count in survivors.most_common()))
 

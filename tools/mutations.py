@@ -144,11 +144,11 @@ def _paths_and_nodes(node: ast.AST, path: tuple) -> Iterator[tuple[tuple, ast.AS
         for position, child in children:
             if not isinstance(child, ast.AST) or _is_unchanged(child):
                 continue
-            here = (*path, (name, position))
+            child_path = (*path, (name, position))
             if hasattr(child, "lineno"):
-                yield here, child
+                yield child_path, child
             if not isinstance(child, (ast.Raise, ast.Assert, ast.JoinedStr)):
-                yield from _paths_and_nodes(child, here)
+                yield from _paths_and_nodes(child, child_path)
 
 
 def _is_unchanged(node: ast.AST) -> bool:

@@ -482,23 +482,23 @@ class _ProgressLog:
 
     def _evaluate(self) -> _Evaluated:
         """Returns the loss and gradient of the iteration, which may not be at the last point."""
-        point, at = getattr(self._last, "x", self._last), self._problem.at
-        if at.point is not None and np.array_equal(at.point, point):
-            return at
+        point, evaluated = getattr(self._last, "x", self._last), self._problem.at
+        if evaluated.point is not None and np.array_equal(evaluated.point, point):
+            return evaluated
         loss = getattr(self._last, "fun", None)
         return _Evaluated(point, self._problem.value(point) if loss is None else float(loss))
 
-    def _add(self, at: _Evaluated, scipy: Any) -> None:
-        self._history.append(at.loss)
-        size, count = _norm(at.gradient), len(self._history)
+    def _add(self, evaluated: _Evaluated, scipy: Any) -> None:
+        self._history.append(evaluated.loss)
+        size, count = _norm(evaluated.gradient), len(self._history)
         if self._progress:
-            shown = "" if at.gradient is None else f"  gradient {size:.2e}"
-            print(f"iteration {count:5d}  loss {at.loss:.6e}{shown}", file=sys.stderr)
+            shown = "" if evaluated.gradient is None else f"  gradient {size:.2e}"
+            print(f"iteration {count:5d}  loss {evaluated.loss:.6e}{shown}", file=sys.stderr)
         if self._callback is not None:
-            self._parameters.assign(at.point)
+            self._parameters.assign(evaluated.point)
             self._callback(
                 OptimizeResult(
-                    loss=at.loss,
+                    loss=evaluated.loss,
                     success=False,
                     message="The optimization is still running.",
                     iterations=count,
@@ -536,9 +536,15 @@ class _ProgressLog:
         """Returns a SciPy result for the iteration after which the callback stopped."""
         from scipy.optimize import OptimizeResult as Result
 
-        at = self._evaluate()
+        evaluated = self._evaluate()
         message = "`callback` raised `StopIteration`."
-        return Result(x=at.point, fun=at.loss, jac=at.gradient, success=False, message=message)
+        return Result(
+            x=evaluated.point,
+            fun=evaluated.loss,
+            jac=evaluated.gradient,
+            success=False,
+            message=message,
+        )
 
     def result(self, scipy_result: Any) -> OptimizeResult:
         """Returns the final result."""

@@ -30,12 +30,12 @@ def _inside(signature: str) -> str:
     raise ValueError(f"not a signature: {signature}")
 
 
-def _split(text: str, at: str) -> list[str]:
-    """Splits `text` at each `at` that is outside brackets."""
+def _split(text: str, separator: str) -> list[str]:
+    """Splits `text` at each `separator` that is outside brackets."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in OPEN) - (c in CLOSE)
-        if c == at and not depth:
+        if c == separator and not depth:
             parts.append("")
         else:
             parts[-1] += c

@@ -435,8 +435,12 @@ def draw_call(draw, values, full):
     alike = [v for v in values if values[v].dtype == dtype]
     conditions = [v for v in values if values[v].dtype == bool]
     if kind == "cast":
-        to = np.dtype(draw(st.sampled_from(["float32", "float64"])))
-        return None if dtype.kind == "c" else Call(PRIMITIVES["cast"], (x,), {"dtype": to}, y)
+        target_dtype = np.dtype(draw(st.sampled_from(["float32", "float64"])))
+        return (
+            None
+            if dtype.kind == "c"
+            else Call(PRIMITIVES["cast"], (x,), {"dtype": target_dtype}, y)
+        )
     if kind in ("select", "mask"):
         if not conditions:
             return None

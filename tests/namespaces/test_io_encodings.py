@@ -35,9 +35,9 @@ def test_serialized_tensors_match_tensorflow(array, serialized):
     tensor = tf.constant(array)
 
     assert tf.io.serialize_tensor(tensor).numpy() == serialized
-    back = tf.io.parse_tensor(serialized, tensor.dtype)
-    assert back.dtype == tensor.dtype
-    np.testing.assert_array_equal(back, array)
+    parsed = tf.io.parse_tensor(serialized, tensor.dtype)
+    assert parsed.dtype == tensor.dtype
+    np.testing.assert_array_equal(parsed, array)
 
 
 def test_serialize_long_tensors():

@@ -272,9 +272,13 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]
 def test_moments(axes, keepdims):
     mean, variance = tf.nn.moments(float64(X), axes, keepdims=keepdims)
 
-    over = tuple(axes) if isinstance(axes, list) else axes
-    np.testing.assert_allclose(mean.numpy(), np.mean(X, over, keepdims=keepdims), rtol=1e-14)
-    np.testing.assert_allclose(variance.numpy(), np.var(X, over, keepdims=keepdims), atol=1e-14)
+    reduced_axes = tuple(axes) if isinstance(axes, list) else axes
+    np.testing.assert_allclose(
+        mean.numpy(), np.mean(X, reduced_axes, keepdims=keepdims), rtol=1e-14
+    )
+    np.testing.assert_allclose(
+        variance.numpy(), np.var(X, reduced_axes, keepdims=keepdims), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("dtype", REAL)

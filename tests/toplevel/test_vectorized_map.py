@@ -76,8 +76,8 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_gradients_match_a_loop(name):
-    fn, at = FUNCTIONS[name]
-    x = tf.constant(at)
+    fn, elems = FUNCTIONS[name]
+    x = tf.constant(elems)
     results = []
     for run in (lambda: tf.vectorized_map(fn, x, fallback_to_while_loop=False),
                 lambda: by_loop(fn, x)):  # fmt: skip
@@ -95,11 +95,11 @@ def test_values_and_gradients_match_a_loop(name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_the_same_without_a_recorder(name):
-    fn, at = FUNCTIONS[name]
+    fn, elems = FUNCTIONS[name]
 
-    actual = tf.vectorized_map(fn, tf.constant(at), fallback_to_while_loop=False)
+    actual = tf.vectorized_map(fn, tf.constant(elems), fallback_to_while_loop=False)
 
-    np.testing.assert_allclose(actual, by_loop(fn, tf.constant(at)), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(actual, by_loop(fn, tf.constant(elems)), rtol=1e-12, atol=1e-14)
 
 
 ONE_PER_PRIMITIVE = {case.primitive.name: case for case in reversed(CASES)}

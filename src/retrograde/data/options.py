@@ -39,9 +39,9 @@ class _Settings:
         expect(options, type(self), "merge", f"tf.data.{type(self).__name__}")
         result = type(self)()
         for name, kind in self._types.items():
-            mine, other = getattr(self, name), getattr(options, name)
+            value, other = getattr(self, name), getattr(options, name)
             nested = issubclass(kind, _Settings)
-            chosen = mine.merge(other) if nested else mine if other is None else other
+            chosen = value.merge(other) if nested else value if other is None else other
             object.__setattr__(result, name, chosen)
         return result
 

@@ -118,14 +118,14 @@ def _differences(result: Tensor, x: Tensor, y: Tensor, summarize: int | None) ->
     """Returns the indices where the condition did not hold, and the values there."""
     indices = np.argwhere(~result._array)
     indices = indices[: _count(summarize, len(indices))]
-    at = tuple(indices.T)
+    positions = tuple(indices.T)
     return [
         f"Indices of first {len(indices)} different values:",
         str(indices),
         "Corresponding x values:",
-        str(x._array[at]),
+        str(x._array[positions]),
         "Corresponding y values:",
-        str(y._array[at]),
+        str(y._array[positions]),
     ]
 
 

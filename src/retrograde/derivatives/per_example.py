@@ -130,8 +130,8 @@ class _RowwisePass:
         if out in self._shared:
             return self._by_rules(plan, ids, needed, g, values, attrs)
         shared = [n and i in self._shared for n, i in zip(needed, ids, strict=True)]
-        own = [n and not s for n, s in zip(needed, shared, strict=True)]
-        results = self._by_rules(plan, ids, own, g, values, attrs) if any(own) else []
+        separate = [n and not s for n, s in zip(needed, shared, strict=True)]
+        results = self._by_rules(plan, ids, separate, g, values, attrs) if any(separate) else []
         if any(shared):
             if plan.user_code:
                 raise _CannotSeparate

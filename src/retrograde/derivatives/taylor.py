@@ -45,14 +45,14 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
     derivatives: dict[int, Tensor | None] = {}
     recorded = TapeSnapshot(list(tape._entries), tape._roots, tape._runs_on_tensors())
     for source in {order[0]._id: order[0] for order in orders}.values():
-        alone = [k for k, order in enumerate(orders) if all(x is source for x in order)]
-        highest = max((len(orders[k]) for k in alone), default=0)
+        pure = [k for k, order in enumerate(orders) if all(x is source for x in order)]
+        highest = max((len(orders[k]) for k in pure), default=0)
         if highest > _NESTED and _one_to_one(target, source):
             try:
                 series = derivatives_by(recorded, target, source, highest, make_tape)
             except NoSeries:
                 continue
-            derivatives.update((k, series[len(orders[k]) - 1]) for k in alone)
+            derivatives.update((k, series[len(orders[k]) - 1]) for k in pure)
     rest = [k for k in range(len(orders)) if k not in derivatives]
     derivatives.update(
         zip(rest, nested_gradients(tape, target, [orders[k] for k in rest]), strict=True)
@@ -257,9 +257,9 @@ def _cos(values: Any, x: Series) -> Series:
     return _sine_and_cosine(values[1], x)[1][1:]
 
 
-def _sine_and_cosine(at: Any, x: Series) -> tuple[list, list]:
+def _sine_and_cosine(values_at: Any, x: Series) -> tuple[list, list]:
     dx = _derivative_terms(x)
-    sine, cosine = [elementary.sin(at)], [elementary.cos(at)]
+    sine, cosine = [elementary.sin(values_at)], [elementary.cos(values_at)]
     for k in range(1, len(x) + 1):
         sine.append(_times(1 / k, _sum(_product(dx[j], cosine[k - j]) for j in range(1, k + 1))))
         cosine.append(_times(-1 / k, _sum(_product(dx[j], sine[k - j]) for j in range(1, k + 1))))

@@ -114,6 +114,6 @@ def _check_levels(data: bytes) -> None:
 def _dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        twice = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _InvalidText(f"the key {twice[:80]!r} appears twice in one dict")
+        duplicate = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise _InvalidText(f"the key {duplicate[:80]!r} appears twice in one dict")
     return result

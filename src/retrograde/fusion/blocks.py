@@ -120,7 +120,7 @@ def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     count = len(out)
     if not out.size or not count:
         return out
-    few = max(1, BLOCK * 8 * count // sum(a.size for a in (out, *arrays)))
+    slice_size = max(1, BLOCK * 8 * count // sum(a.size for a in (out, *arrays)))
 
     def work(parts: Iterator) -> None:
         for start, stop in parts:
@@ -130,8 +130,10 @@ def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
                 target[...] = y
 
     helpers = 0 if out.size < LARGE else threads() - 1
-    few = min(few, -(-count // (helpers + 1)))
-    run_shared(work, [(i, min(i + few, count)) for i in range(0, count, few)], helpers)
+    slice_size = min(slice_size, -(-count // (helpers + 1)))
+    run_shared(
+        work, [(i, min(i + slice_size, count)) for i in range(0, count, slice_size)], helpers
+    )
     return out
 
 

@@ -179,8 +179,8 @@ class _FusedSource:
         self.fused = fused
         self.count = math.prod(fused.shape[: fused.lead])
         self.rest = fused.shape[fused.lead :]
-        enough = max(_LEAST_BLOCK, -(-self.count // 4))  # leaves blocks for a few threads
-        self.most = max(1, min(BLOCK // math.prod(self.rest), enough))
+        block_size = max(_LEAST_BLOCK, -(-self.count // 4))  # leaves blocks for a few threads
+        self.most = max(1, min(BLOCK // math.prod(self.rest), block_size))
         self.rows: list[np.dtype] = []
         self.rows_of: dict[int, set[int]] = {}  # by value: the rows that its block is in
 

@@ -251,10 +251,10 @@ def _final(group: _Group) -> _Group:
 
 def _with_dependencies(groups: Iterable[_Group]) -> set[_Group]:
     """Returns `groups` and all their dependencies."""
-    left, reached = list(groups), set()
-    while left:
-        group = _final(left.pop())
+    pending, reached = list(groups), set()
+    while pending:
+        group = _final(pending.pop())
         if group not in reached:
             reached.add(group)
-            left.extend(group.dependencies)
+            pending.extend(group.dependencies)
     return reached

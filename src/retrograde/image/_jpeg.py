@@ -289,16 +289,16 @@ def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
         if image is not None:
             return image
     file = _File(data)
-    own = len(file.components)
-    if channels == 1 and own == 4:
+    file_channels = len(file.components)
+    if channels == 1 and file_channels == 4:
         raise DecodeError("CMYK cannot be converted to grayscale")
     if channels == 1 and not file.is_rgb():  # luma is the first component
         file.components = file.components[:1]
     image = _to_rgb([_plane(file, c, options) for c in file.components], file)
-    if channels == 1 and own == 3 and file.is_rgb():
+    if channels == 1 and file_channels == 3 and file.is_rgb():
         image = (image @ np.array([19595, 38470, 7471]) + (1 << 15)) >> 16
         image = image[..., None].astype(np.uint8)
-    if channels == 3 and own == 1:
+    if channels == 3 and file_channels == 1:
         image = np.repeat(image, 3, axis=-1)
     return image
 

@@ -59,8 +59,8 @@ def _fast(x: np.ndarray) -> np.ndarray:
     odd3 = ((d * 277) >> 8) - both + odd2
     odd = odd0, odd1, odd2, -odd3
     front = [e + o for e, o in zip(even, odd, strict=True)]
-    back = [e - o for e, o in zip(even, odd, strict=True)]
-    return np.stack([*front, *back[::-1]], axis=-1)
+    second_half = [e - o for e, o in zip(even, odd, strict=True)]
+    return np.stack([*front, *second_half[::-1]], axis=-1)
 
 
 # Accurate: the inverse DCT of Loeffler, Ligtenberg and Moschytz, with 13 fractional bits.
@@ -95,8 +95,8 @@ def _accurate(x: np.ndarray, bits: int) -> np.ndarray:
     )
     half = 1 << (bits - 1)
     front = [(e + o + half) >> bits for e, o in zip(even, odd, strict=True)]
-    back = [(e - o + half) >> bits for e, o in zip(even, odd, strict=True)]
-    return np.stack([*front, *back[::-1]], axis=-1)
+    second_half = [(e - o + half) >> bits for e, o in zip(even, odd, strict=True)]
+    return np.stack([*front, *second_half[::-1]], axis=-1)
 
 
 # Reduced: downscaled blocks from the accurate transform. Factors of the odd coefficients.

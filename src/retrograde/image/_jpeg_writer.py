@@ -161,8 +161,8 @@ def _huffman_encode(ordered: tuple[np.ndarray, np.ndarray]) -> bytes:
     blocks, numbers = ordered
     blocks = blocks.copy()
     for i in set(numbers.tolist()):  # DC coefficients are stored as differences
-        own = numbers == i
-        blocks[own, 0] = np.diff(blocks[own, 0], prepend=0)
+        in_component = numbers == i
+        blocks[in_component, 0] = np.diff(blocks[in_component, 0], prepend=0)
     tables = np.minimum(numbers, 1)
     keys, values, lengths = _symbols(blocks, tables)
     order = np.argsort(keys, kind="stable")
@@ -185,9 +185,9 @@ def _symbols(blocks: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.nda
     symbols = (zeros % 16) << 4 | _bit_length(values)
     codes.append(_codes_of(rows * 256 + positions * 4 + 3, ac, tables[rows], symbols, values))
     for skipped in (1, 2, 3):  # a code for sixteen zeros each
-        many = zeros >= 16 * skipped
-        keys = rows[many] * 256 + positions[many] * 4 + skipped - 1
-        codes.append(_codes_of(keys, ac, tables[rows[many]], np.full(many.sum(), 0xF0)))
+        long_runs = zeros >= 16 * skipped
+        keys = rows[long_runs] * 256 + positions[long_runs] * 4 + skipped - 1
+        codes.append(_codes_of(keys, ac, tables[rows[long_runs]], np.full(long_runs.sum(), 0xF0)))
     last = np.zeros(count, int)
     np.maximum.at(last, rows, positions)
     ended = np.flatnonzero(last < 63)

@@ -172,10 +172,10 @@ def _unfilter(filters: np.ndarray, lines: np.ndarray) -> np.ndarray:
 def _unfilter_line(line: np.ndarray, above: np.ndarray, is_paeth: bool) -> list[int]:
     """Unfilters one line byte by byte, since each byte depends on the previous one."""
     step = line.shape[1]
-    packed, over = line.reshape(-1).tolist(), [0] * step + above.reshape(-1).tolist()
+    packed, previous = line.reshape(-1).tolist(), [0] * step + above.reshape(-1).tolist()
     y = [0] * step
     for i, value in enumerate(packed):
-        a, b, c = y[i], over[i + step], over[i]
+        a, b, c = y[i], previous[i + step], previous[i]
         if not is_paeth:
             prediction = (a + b) >> 1
         else:

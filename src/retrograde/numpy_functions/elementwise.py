@@ -105,10 +105,10 @@ def diff(x: Tensor, n: int = 1, axis: Any = -1) -> Tensor:
         raise ValueError(f"diff: `n` must not be negative. Received: {n}.")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"diff: there is no axis {as_text(axis)} in shape {x._spec.shape}.")
-    at = normalize_axis(axis, x.ndim, "diff")
+    position = normalize_axis(axis, x.ndim, "diff")
     difference = ar.not_equal if is_bool(x) else ar.subtract
     for _ in range(n):
-        lower, upper = neighbors(x, at)
+        lower, upper = neighbors(x, position)
         x = difference(upper, lower)
     return x
 

@@ -72,7 +72,8 @@ def cross(
     if axis is not None:
         axis1 = axis2 = axis3 = axis
     x1, x2 = (
-        axis_to_end(x, normalize_axis(at, x.ndim, "cross")) for x, at in ((x1, axis1), (x2, axis2))
+        axis_to_end(x, normalize_axis(cross_axis, x.ndim, "cross"))
+        for x, cross_axis in ((x1, axis1), (x2, axis2))
     )
     lengths = x1._spec.shape[-1], x2._spec.shape[-1]
     if not set(lengths) <= {2, 3}:

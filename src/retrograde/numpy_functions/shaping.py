@@ -123,16 +123,16 @@ def vander(x: Tensor, count: int | None, increasing: bool) -> Tensor:
 
 def take_along_axis(x: Tensor, indices: Tensor, axis: Any, wrong: Callable = invalid) -> Tensor:
     """Returns the elements at `indices` along `axis`; the other axes broadcast."""
-    at, last = normalize_axis(axis, x.ndim, "take_along_axis", wrong), x.ndim - 1
+    position, last = normalize_axis(axis, x.ndim, "take_along_axis", wrong), x.ndim - 1
     if indices.ndim != x.ndim:
         raise ValueError(
             f"take_along_axis: the array has shape {x._spec.shape}, the indices have shape "
             f"{indices._spec.shape}. Expected the same number of axes."
         )
     indices = indices_from(indices, "take_along_axis")
-    wrapped = indexing.wrap_indices(indices, size=x._spec.shape[at])
-    y = take_along_last(axis_to_end(x, at), axis_to_end(wrapped, at))
-    return moveaxis(y, (last,), (at,))
+    wrapped = indexing.wrap_indices(indices, size=x._spec.shape[position])
+    y = take_along_last(axis_to_end(x, position), axis_to_end(wrapped, position))
+    return moveaxis(y, (last,), (position,))
 
 
 def take_along_last(x: Tensor, indices: Tensor) -> Tensor:

@@ -49,8 +49,8 @@ def fast_mask(xp, keep, x, out=None):
 
 def fast_where(xp, condition, x1, x2, out=None):
     """Returns `x1` where `condition` is true, else `x2`."""
-    many = xp is np and condition.size > FEW and x1.dtype in _BITS and condition.dtype == bool
-    if not many and out is None:
+    is_large = xp is np and condition.size > FEW and x1.dtype in _BITS and condition.dtype == bool
+    if not is_large and out is None:
         return xp.where(condition, x1, x2)
     y = np.bitwise_xor(bits(x1), bits(x2), None if out is None else bits(out))
     y = in_place(np.multiply, condition, y, out)

@@ -35,8 +35,8 @@ def combine_fingerprints(first: int, second: int) -> int:
     return _shift_mix(_shift_mix(result) * _MURMUR & _MASK)
 
 
-def _word(data: bytes, at: int, size: int = 8) -> int:
-    return int.from_bytes(data[at : at + size], "little")
+def _word(data: bytes, offset: int, size: int = 8) -> int:
+    return int.from_bytes(data[offset : offset + size], "little")
 
 
 def _rotate_right(x: int, by: int) -> int:
@@ -99,8 +99,8 @@ def _over_64(data: bytes, size: int) -> int:
     z = _shift_mix((y * _K2 + 113) & _MASK) * _K2 & _MASK
     x = x * _K2 + _word(data, 0)
     state = (x, y, z, (0, 0), (0, 0))
-    for at in range(0, (size - 1) // 64 * 64, 64):
-        state = _mix_block(data, at, state, _K1, 1)
+    for offset in range(0, (size - 1) // 64 * 64, 64):
+        state = _mix_block(data, offset, state, _K1, 1)
     x, y, z, v, w = state
     factor = _K1 + ((z & 0xFF) << 1)
     w0 = w[0] + ((size - 1) & 63)
@@ -114,22 +114,22 @@ def _over_64(data: bytes, size: int) -> int:
     )
 
 
-def _mix_block(data: bytes, at: int, state: tuple, factor: int, weight: int) -> tuple:
+def _mix_block(data: bytes, offset: int, state: tuple, factor: int, weight: int) -> tuple:
     """Returns the state after one block, with x and z swapped."""
     x, y, z, v, w = state
-    x = _rotate_right(x + y + v[0] + _word(data, at + 8), 37) * factor
-    y = _rotate_right(y + v[1] + _word(data, at + 48), 42) * factor
+    x = _rotate_right(x + y + v[0] + _word(data, offset + 8), 37) * factor
+    y = _rotate_right(y + v[1] + _word(data, offset + 48), 42) * factor
     x = (x ^ w[1] * weight) & _MASK
-    y = (y + v[0] * weight + _word(data, at + 40)) & _MASK
+    y = (y + v[0] * weight + _word(data, offset + 40)) & _MASK
     z = _rotate_right(z + w[0], 33) * factor & _MASK
-    v = _hash_32_bytes(data, at, v[1] * factor, x + w[0])
-    w = _hash_32_bytes(data, at + 32, z + w[1], y + _word(data, at + 16))
+    v = _hash_32_bytes(data, offset, v[1] * factor, x + w[0])
+    w = _hash_32_bytes(data, offset + 32, z + w[1], y + _word(data, offset + 16))
     return z, y, x, v, w
 
 
-def _hash_32_bytes(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
+def _hash_32_bytes(data: bytes, offset: int, a: int, b: int) -> tuple[int, int]:
     """Returns two hashes of 32 bytes."""
-    first, second, third, fourth = (_word(data, at + 8 * i) for i in range(4))
+    first, second, third, fourth = (_word(data, offset + 8 * i) for i in range(4))
     a += first
     b = _rotate_right(b + a + fourth, 21)
     total = a + second + third
@@ -140,8 +140,8 @@ def murmur64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
     """Returns the MurmurHash64A of `data`, by default with the seed of older TensorFlow ops."""
     h = (seed ^ len(data) * _MURMUR) & _MASK
     words_end = len(data) // 8 * 8
-    for at in range(0, words_end, 8):
-        word = _shift_mix(_word(data, at) * _MURMUR & _MASK) * _MURMUR & _MASK
+    for offset in range(0, words_end, 8):
+        word = _shift_mix(_word(data, offset) * _MURMUR & _MASK) * _MURMUR & _MASK
         h = (h ^ word) * _MURMUR & _MASK
     if words_end < len(data):
         h = (h ^ _word(data, words_end)) * _MURMUR & _MASK
@@ -158,7 +158,7 @@ def siphash64(data: bytes, key: tuple[int, int]) -> int:
         k1 ^ 0x7465646279746573,
     )
     words_end = len(data) // 8 * 8
-    words = [_word(data, at) for at in range(0, words_end, 8)]
+    words = [_word(data, offset) for offset in range(0, words_end, 8)]
     words.append(_word(data, words_end) | (len(data) & 0xFF) << 56)
     for word in words:
         a, b, c, d = state

@@ -157,13 +157,13 @@ def convolve(x, w, windows):
     x = np.ascontiguousarray(x)
     parts, is_shared = _Lines(x, windows, all_taps=False).parts(w.shape[-1])
 
-    def work(mine: Iterator, dot):
+    def work(own_parts: Iterator, dot):
         lines = _Lines(x, windows, all_taps=False)
         lines.begin(parts)
         matrix = lines.filter_matrix(w)
         if lines.crosses_lines:
             results, valid = lines.allocate_results(w.shape[-1])
-        for images in mine:
+        for images in own_parts:
             lines.fill(images)
             part = y[images]
             if not lines.crosses_lines:
@@ -197,9 +197,9 @@ def convolve_transposed(g, w, windows, space):
         part = g[start : start + block]
         seen = blas_threads.dot(part.reshape(-1, part.shape[-1]), matrix)
         seen = seen.reshape(*part.shape[:-1], *windows.size, -1)
-        into = y[start : start + block]
+        target = y[start : start + block]
         for tap, positions, cells in windows.tap_slices(space):
-            into[slice(None), *cells] += seen[slice(None), *positions, *tap]
+            target[slice(None), *cells] += seen[slice(None), *positions, *tap]
     return y
 
 
@@ -214,12 +214,12 @@ def convolve_filter(x, g, windows, all_taps=False):
     parts, is_shared = lines.parts(shape[-1], most)
     sums = {}
 
-    def work(mine: Iterator, dot):
+    def work(own_parts: Iterator, dot):
         lines = _Lines(x, windows, all_taps)
         lines.begin(parts)
         if lines.crosses_lines:
             results, valid = lines.allocate_results(shape[-1])
-        for images in mine:
+        for images in own_parts:
             lines.fill(images)
             part = g[images]
             if lines.crosses_lines:

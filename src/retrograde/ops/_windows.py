@@ -48,7 +48,10 @@ class Windows(NamedTuple):
         """
         one = Windows(*(part[axis : axis + 1] for part in self))
         before = (slice(None),) * (axis + 1)
-        return [((*before, *at), (*before, *cells)) for _, at, cells in one.tap_slices((n,))]
+        return [
+            ((*before, *positions), (*before, *cells))
+            for _, positions, cells in one.tap_slices((n,))
+        ]
 
     def tiles(self, axis, n):
         """Returns whether the windows cover each of `n` cells along a spatial axis exactly once."""
@@ -62,8 +65,10 @@ def _tap_slices(windows, space):
     result = []
     for tap in windows.taps():
         axes = zip(space, positions, tap, *windows[1:], strict=True)
-        at, cells = zip(*(_axis_slices(*axis) for axis in axes), strict=True) if tap else ((), ())
-        result.append((tap, at, cells))
+        slices, cells = (
+            zip(*(_axis_slices(*axis) for axis in axes), strict=True) if tap else ((), ())
+        )
+        result.append((tap, slices, cells))
     return tuple(result)
 
 

@@ -181,15 +181,15 @@ _DCT_BY_FFT = {1: _dct1, 2: _dct2, 3: _dct3, 4: _dct4}
 
 def _dct_vjp(g, _y, _x, *, kind, ortho):
     n = _x.shape[-1]
-    back = {"kind": {2: 3, 3: 2}.get(kind, kind), "ortho": ortho}
+    transpose_attrs = {"kind": {2: 3, 3: 2}.get(kind, kind), "ortho": ortho}
     if ortho or kind == 4:
-        return dct(g, **back)
+        return dct(g, **transpose_attrs)
     if kind == 1:
         inside = _factors(n, 2, 1, 1, g)
-        return dct(g / inside, **back) * inside
+        return dct(g / inside, **transpose_attrs) * inside
     if kind == 2:
-        return dct(g * _factors(n, 1, 2, 1, g), **back)
-    return dct(g, **back) * _factors(n, 1, 0.5, 1, g)
+        return dct(g * _factors(n, 1, 2, 1, g), **transpose_attrs)
+    return dct(g, **transpose_attrs) * _factors(n, 1, 0.5, 1, g)
 
 
 dct = Primitive(

@@ -47,8 +47,8 @@ def _overlap_add_kernel(xp, x, *, axis, size, step):
     outer, inner = x.shape[:axis], x.shape[axis + 2 :]
     if xp is not np:
         y = xp.zeros((*outer, size, *inner), compute_dtype(x.dtype))
-        at = (*(slice(None),) * axis, _indices(count, length, step))
-        return y.at[at].add(x.astype(y.dtype)).astype(x.dtype)
+        key = (*(slice(None),) * axis, _indices(count, length, step))
+        return y.at[key].add(x.astype(y.dtype)).astype(x.dtype)
     # The result is divided into rows of one step each. A frame covers several rows: the first rows
     # of all frames are added at once, then the second rows, and so on.
     rows = max(math.ceil(size / step), count + math.ceil(length / step) - 1)

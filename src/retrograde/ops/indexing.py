@@ -44,8 +44,8 @@ def _gather_vjp(g, _y, _x, indices, *, axis, dense_gradient=False):
     perm = (*gathered, *(i for i in range(g.ndim) if i not in gathered))
     rows = reshape(transpose(g, perm=perm), shape=(size, *rest))
     dense = scatter_add(rows, flat, shape=(_x.shape[axis], *rest))
-    back = (*range(1, axis + 1), 0, *range(axis + 1, len(_x.shape)))
-    return transpose(dense, perm=back)
+    inverse_perm = (*range(1, axis + 1), 0, *range(axis + 1, len(_x.shape)))
+    return transpose(dense, perm=inverse_perm)
 
 
 def _gather_batch(batched, x, indices, *, axis, dense_gradient=False):

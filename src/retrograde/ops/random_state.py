@@ -183,9 +183,9 @@ def _next(seed: int | None) -> Draw:
 
 
 @register_function
-def _next_in_replica(of: tuple[int, int | None]) -> Draw:
+def _next_in_replica(key: tuple[int, int | None]) -> Draw:
     """Draws as `_next` does, from the streams of a replica that is not the first."""
-    replica, seed = of
+    replica, seed = key
     draw = _next(seed)
     count, stream = draw.counter
     return draw._replace(counter=(count, (stream + (replica << 40)) % _WORD))

@@ -100,8 +100,8 @@ def _prod_vjp(g, _y, x, *, axis, keepdims):
     if flat.shape[-1] < 2:  # ones that are connected to x, with a derivative of zero
         others = concat(_slice_last(flat, 0, 0), others, axis=flat.ndim - 1)
     others = reshape(others, shape=shape)
-    back = tuple(sorted(range(len(perm)), key=perm.__getitem__))
-    return broadcast_cotangent(g, x, axis, keepdims) * transpose(conj(others), perm=back)
+    inverse_perm = tuple(sorted(range(len(perm)), key=perm.__getitem__))
+    return broadcast_cotangent(g, x, axis, keepdims) * transpose(conj(others), perm=inverse_perm)
 
 
 def _prod_kernel(xp, x, *, axis, keepdims):

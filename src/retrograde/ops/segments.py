@@ -137,10 +137,10 @@ def _others_vjp(h, _y, x, ids, **_):
     no division, so any number of zeros is handled exactly.
     """
     order = argsort(ids, axis=0, descending=False)
-    back = argsort(order, axis=0, descending=False)
+    inverse_order = argsort(order, axis=0, descending=False)
     ids, x, h = (gather(v, order, axis=0) for v in (ids, conj(x), h))
     before, after = (_running_products(x, h, ids, sign) for sign in (1, -1))
-    return gather(before[1] * after[0] + before[0] * after[1], back, axis=0)
+    return gather(before[1] * after[0] + before[0] * after[1], inverse_order, axis=0)
 
 
 def _running_products(p, q, ids, sign):

@@ -158,8 +158,8 @@ def _expand_ellipsis(elements: list, ndim: int) -> list:
     missing = ndim - sum(k is not None and k is not Ellipsis for k in elements)
     if missing < 0:
         raise invalid(f"Index out of range using input dim {ndim}; input has only {ndim} dims.")
-    at = dots[0] if dots else len(elements)
-    return [*elements[:at], *[slice(None)] * missing, *elements[at + 1 :]]
+    position = dots[0] if dots else len(elements)
+    return [*elements[:position], *[slice(None)] * missing, *elements[position + 1 :]]
 
 
 def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:

@@ -50,10 +50,10 @@ top_k_indices = Primitive(  # the indices of the k largest along the last axis, 
 def _in_top_k_kernel(xp, predictions, targets, *, k):
     classes = predictions.shape[-1]
     index = xp.clip(targets, 0, max(classes - 1, 0))[..., None]
-    own = xp.take_along_axis(predictions, index, axis=-1)
+    target_scores = xp.take_along_axis(predictions, index, axis=-1)
     inside = (targets >= 0) & (targets < classes)
     finite = xp.all(xp.isfinite(predictions), axis=-1)
-    return inside & finite & (xp.sum(predictions > own, axis=-1) < k)
+    return inside & finite & (xp.sum(predictions > target_scores, axis=-1) < k)
 
 
 in_top_k = Primitive(

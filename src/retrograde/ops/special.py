@@ -294,11 +294,11 @@ def _bessel(name, fast, general, below, above, own=None, negative=None, in_jax=F
         return on_host(xp, lambda x: on_arrays(widen(x), order).astype(spec.dtype), spec, x)
 
     def derivative(x, order):
-        up = primitive(x, order=order + 1)
+        next_order = primitive(x, order=order + 1)
         if not order:  # orders -1 and 1 differ at most in sign
-            return up if above > 0 else -up
+            return next_order if above > 0 else -next_order
         down = primitive(x, order=order - 1)
-        both = down + up if below == above else down - up
+        both = down + next_order if below == above else down - next_order
         return both * scalar(0.5 * below, x)
 
     if own is None:

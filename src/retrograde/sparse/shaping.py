@@ -129,8 +129,8 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     """Inserts an axis of size 1 before `axis`, by default at the end."""
     x = as_sparse(sp_input)
     shape = list(shape_of(x))
-    at = -1 if axis is None else integer(axis, "expand_dims: axis")
-    position = normalize_axis(at, len(shape) + 1, "expand_dims")
+    new_axis = -1 if axis is None else integer(axis, "expand_dims: axis")
+    position = normalize_axis(new_axis, len(shape) + 1, "expand_dims")
     shape.insert(position, 1)
     return make_sparse(_with_column(x.indices, position), x.values, shape)
 

@@ -196,14 +196,14 @@ def gather(
     if x._spec.ndim <= batch:
         raise invalid(f"gather: params must have at least {batch + 1} axes.")
     along = requested if axis is None else integer(axis, "gather")
-    at = normalize_axis(along, x._spec.ndim, "gather")
+    position = normalize_axis(along, x._spec.ndim, "gather")
     if not batch:
         # For a negative axis, TensorFlow's gradient is dense.
-        return indexing.gather(x, indices, axis=at, dense_gradient=along < 0)
+        return indexing.gather(x, indices, axis=position, dense_gradient=along < 0)
     _check_batches(x, indices, batch, "gather")
-    if at < batch:
-        raise invalid(f"gather: expected axis >= batch_dims. Received: {at} and {batch}.")
-    return gather_batches(x, indices, at, batch)
+    if position < batch:
+        raise invalid(f"gather: expected axis >= batch_dims. Received: {position} and {batch}.")
+    return gather_batches(x, indices, position, batch)
 
 
 def _check_batches(x: Tensor, indices: Tensor, batch: int, op_name: str) -> None:
@@ -486,8 +486,8 @@ def argsort(
     array([1, 2, 0], dtype=int32)
     """
     x = as_tensor(values)
-    at = _check_axis(axis, x, "argsort")
-    return indexing.argsort(x, axis=at, descending=_is_descending(direction))
+    position = _check_axis(axis, x, "argsort")
+    return indexing.argsort(x, axis=position, descending=_is_descending(direction))
 
 
 def _check_axis(axis: Any, x: Tensor, op_name: str) -> int:
@@ -512,12 +512,12 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = 
     array([3, 2, 1], dtype=int32)
     """
     x = as_tensor(values)
-    at = _check_axis(axis, x, "sort")
-    order = indexing.argsort(x, axis=at, descending=_is_descending(direction))
+    position = _check_axis(axis, x, "sort")
+    order = indexing.argsort(x, axis=position, descending=_is_descending(direction))
     last = x._spec.ndim - 1
     if not last:
         return indexing.gather(x, order, axis=0, dense_gradient=True)
-    swap = tuple({at: last, last: at}.get(i, i) for i in builtins.range(last + 1))
+    swap = tuple({position: last, last: position}.get(i, i) for i in builtins.range(last + 1))
     x, order = shaping.transpose(x, perm=swap), shaping.transpose(order, perm=swap)
     return shaping.transpose(gather_batches(x, order, last, last), perm=swap)
 

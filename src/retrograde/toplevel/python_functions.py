@@ -227,5 +227,5 @@ def _translated_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        kind = next(to for of, to in _TRANSLATIONS if isinstance(error, of))
+        kind = next(target for source, target in _TRANSLATIONS if isinstance(error, source))
         raise kind(None, None, f"{type(error).__name__}: {error}") from error

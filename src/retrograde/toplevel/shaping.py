@@ -214,14 +214,14 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
     """
     x = as_tensor(input)
     shape = x._spec.shape
-    at, ndim = integer(axis, "expand_dims"), len(shape)
-    if not -ndim - 1 <= at <= ndim:
+    position, ndim = integer(axis, "expand_dims"), len(shape)
+    if not -ndim - 1 <= position <= ndim:
         raise invalid(
-            f"expand_dims: cannot insert axis {at} into a tensor of {ndim} axes. Expected "
+            f"expand_dims: cannot insert axis {position} into a tensor of {ndim} axes. Expected "
             f"{-ndim - 1} <= axis <= {ndim}."
         )
-    at %= ndim + 1
-    return shaping.reshape(x, shape=(*shape[:at], 1, *shape[at:]))
+    position %= ndim + 1
+    return shaping.reshape(x, shape=(*shape[:position], 1, *shape[position:]))
 
 
 @dispatched
@@ -255,14 +255,14 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Tensor:
     if not isinstance(values, (list, tuple)):
         values = [values]
     xs = one_dtype(values)
-    at = integer(axis, "concat")
+    position = integer(axis, "concat")
     if not xs:
         raise invalid("concat: received an empty list. Expected at least one tensor.")
     if len(xs) == 1:
         return casting.identity(xs[0])
     if not xs[0]._spec.ndim:
         raise invalid("concat: can't concatenate scalars. Use tf.stack instead.")
-    return shaping.concat(*xs, axis=normalize_axis(at, xs[0]._spec.ndim, "concat"))
+    return shaping.concat(*xs, axis=normalize_axis(position, xs[0]._spec.ndim, "concat"))
 
 
 @dispatched
@@ -285,8 +285,8 @@ def _move_first_axis(x: Tensor, axis: int) -> Tensor:
     """Moves the first axis of a tensor to `axis`."""
     if axis == 0 or not x._spec.size:
         return casting.identity(x)
-    at, others = _new_axis(axis, x._spec.ndim), range(1, x._spec.ndim)
-    return shaping.transpose(x, perm=(*others[:at], 0, *others[at:]))
+    position, others = _new_axis(axis, x._spec.ndim), range(1, x._spec.ndim)
+    return shaping.transpose(x, perm=(*others[:position], 0, *others[position:]))
 
 
 def _new_axis(axis: int, ndim: int) -> int:
@@ -329,15 +329,15 @@ def split(
     [[1], [2, 3]]
     """
     x = as_tensor(value)
-    at = normalize_axis(integer(axis, "split", TypeError), x._spec.ndim, "split")
-    size = x._spec.shape[at]
+    position = normalize_axis(integer(axis, "split", TypeError), x._spec.ndim, "split")
+    size = x._spec.shape[position]
     if isinstance(num_or_size_splits, (int, np.integer)):
         sizes = _equal_parts(int(num_or_size_splits), size)
     else:
         sizes = _part_sizes(num_or_size_splits, size)
         if num is not None and num != len(sizes):
             raise invalid(f"split: expected num={num} sizes. Received: {len(sizes)} sizes.")
-    return list(shaping.split(x, sizes=sizes, axis=at))
+    return list(shaping.split(x, sizes=sizes, axis=position))
 
 
 def _equal_parts(count: int, size: int) -> tuple[int, ...]:
@@ -475,11 +475,11 @@ def _dynamic_roll(x: Tensor, shift: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Shifts by amounts that change between calls to a traced function."""
     shifts = shaping.reshape(shift, shape=(len(axes), 1))
     for i, along in enumerate(axes):
-        at = normalize_axis(along, x._spec.ndim, "roll")
-        size = x._spec.shape[at]
+        position = normalize_axis(along, x._spec.ndim, "roll")
+        size = x._spec.shape[position]
         if size:
             indices = (np.arange(size).astype(shift._spec.dtype) - shifts[i]) % size
-            x = gather(x, indices, axis=at, dense_gradient=True)
+            x = gather(x, indices, axis=position, dense_gradient=True)
     return x
 
 
@@ -530,9 +530,9 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: Any = None) 
     ndim = x._spec.ndim
     if not -ndim <= axis < ndim:
         raise ValueError(f"repeat: `axis` = {axis} is not in range [{-ndim}, {ndim}).")
-    at = axis % ndim
-    indices = _repeated_indices(repeats, x._spec.shape[at])
-    return gather(x, indices, axis=at, dense_gradient=True)
+    position = axis % ndim
+    indices = _repeated_indices(repeats, x._spec.shape[position])
+    return gather(x, indices, axis=position, dense_gradient=True)
 
 
 @host_function(dynamic_shapes=True)

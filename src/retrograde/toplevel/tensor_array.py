@@ -110,22 +110,22 @@ class TensorArray:
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """Returns the element at `index`."""
-        at = self._check_index(index, reading=True)
-        if self._elements[at] is None and at in self._cleared:
+        position = self._check_index(index, reading=True)
+        if self._elements[position] is None and position in self._cleared:
             raise invalid(
-                f"Could not read index {at} twice because it was cleared after a previous read "
-                "(perhaps try setting clear_after_read = false?)"
+                f"Could not read index {position} twice because it was cleared after a previous "
+                "read (perhaps try setting clear_after_read = false?)"
             )
-        element = self._element(at)
+        element = self._element(position)
         if self._clear_after_read:
-            self._elements[at] = None
-            self._cleared.add(at)
+            self._elements[position] = None
+            self._cleared.add(position)
         return element
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Writes `value` at `index`."""
-        at = self._check_index(index, reading=False)
-        self._elements[at] = self._as_element(value)
+        position = self._check_index(index, reading=False)
+        self._elements[position] = self._as_element(value)
         return self
 
     def stack(self, name: str | None = None) -> Tensor:
@@ -196,18 +196,19 @@ class TensorArray:
 
     def _check_index(self, index: Any, reading: bool) -> int:
         """Checks `index`; adds elements if it is written beyond the end of a dynamic array."""
-        at, size = _as_integer(index, "index"), len(self._elements)
-        if at < 0:
+        position, size = _as_integer(index, "index"), len(self._elements)
+        if position < 0:
             verb = "Reading from" if reading else "Writing to"
-            raise _out_of_range(f"{verb} negative indices (index {at}) is not allowed.")
-        if at >= size and reading:
-            raise _out_of_range(f"Tried to read from index {at} but array size is: {size} ")
-        if at >= size and not self._dynamic_size:
+            raise _out_of_range(f"{verb} negative indices (index {position}) is not allowed.")
+        if position >= size and reading:
+            raise _out_of_range(f"Tried to read from index {position} but array size is: {size} ")
+        if position >= size and not self._dynamic_size:
             raise _out_of_range(
-                f"Tried to write to index {at} but array is not resizeable and size is: {size} "
+                f"Tried to write to index {position} but array is not resizeable and size is: "
+                f"{size} "
             )
-        self._elements.extend(_empty_elements(at + 1 - size))
-        return at
+        self._elements.extend(_empty_elements(position + 1 - size))
+        return position
 
     def _convert(self, value: Any) -> Tensor:
         """Converts `value` to the dtype of the array; a variable gives its current value."""
@@ -233,22 +234,22 @@ class TensorArray:
             self._element_shape = self._element_shape.merge_with(shape)
         return tensor
 
-    def _element(self, at: int) -> Tensor:
-        """Returns the element at `at`; zeros if it was never written."""
-        element = self._elements[at]
+    def _element(self, position: int) -> Tensor:
+        """Returns the element at `position`; zeros if it was never written."""
+        element = self._elements[position]
         if element is None:
             if not self._element_shape.is_fully_defined():
                 raise ValueError(
-                    f"TensorArray: index {at} was never written, and the element shape "
+                    f"TensorArray: index {position} was never written, and the element shape "
                     f"{self._element_shape} is not fully known, so it cannot be filled with zeros. "
                     "Write it first, or pass a full `element_shape`."
                 )
             element = zeros(tuple(self._element_shape), self._dtype)
-            self._elements[at] = element
+            self._elements[position] = element
         return element
 
     def _all(self) -> list[Tensor]:
-        return [self._element(at) for at in range(len(self._elements))]
+        return [self._element(position) for position in range(len(self._elements))]
 
 
 def _empty_elements(count: int) -> list[None]:

@@ -15,8 +15,8 @@ def _product(a, b, *, transpose_a, transpose_b):
     return np.einsum("...ij,...jk->...ik", a, b)
 
 
-def matmul(a: tuple, b: tuple, label: str, flags: tuple = (False, False), of=off_zero) -> None:
-    case("matmul", [of(*a), of(*b)], label, _product,
+def matmul(a: tuple, b: tuple, label: str, flags: tuple = (False, False), draw=off_zero) -> None:
+    case("matmul", [draw(*a), draw(*b)], label, _product,
          attrs={"transpose_a": flags[0], "transpose_b": flags[1]})  # fmt: skip
 
 
@@ -29,7 +29,7 @@ for flags in itertools.product((False, True), repeat=2):
 matmul((2, 2, 3), (3, 2), "shared_right")
 matmul((2, 2, 3), (2, 3), "shared_right_transposed", (False, True))
 matmul((2, 3, 2), (3, 2), "shared_right_of_transposed", (True, False))
-matmul((2, 1, 2, 3), (3, 2), "shared_right_complex", of=complexes)
+matmul((2, 1, 2, 3), (3, 2), "shared_right_complex", draw=complexes)
 matmul((2, 3), (2, 3, 2), "shared_left")
 for flags in itertools.product((False, True), repeat=2):
     name = "".join("t" if flag else "n" for flag in flags)

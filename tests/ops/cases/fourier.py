@@ -50,8 +50,10 @@ def _irfft(x, *, axes, lengths, norm):
     x = _ifft(x, axes=others, lengths=sizes, norm="backward")
     x = np.moveaxis(_resize(x, last, n // 2 + 1), last, -1)
     angles = 2 * np.pi * np.outer(np.arange(n // 2 + 1), np.arange(n)) / n
-    twice = np.array([1 if k in (0, n / 2) else 2 for k in range(n // 2 + 1)])
-    y = np.moveaxis((x.real * twice) @ np.cos(angles) - (x.imag * twice) @ np.sin(angles), -1, last)
+    weights = np.array([1 if k in (0, n / 2) else 2 for k in range(n // 2 + 1)])
+    y = np.moveaxis(
+        (x.real * weights) @ np.cos(angles) - (x.imag * weights) @ np.sin(angles), -1, last
+    )
     return y / n * math.prod(lengths) ** (1 - DIVISOR[norm][0])
 
 

@@ -16,8 +16,8 @@ def _frame(x, *, axis, count, length, step):
 def _overlap_add(x, *, axis, size, step):
     y = np.zeros((*x.shape[:axis], size, *x.shape[axis + 2 :]), x.dtype)
     for k in range(x.shape[axis]):
-        at = slice(k * step, k * step + x.shape[axis + 1])
-        y[(slice(None),) * axis + (at,)] += x.take(k, axis)
+        key = slice(k * step, k * step + x.shape[axis + 1])
+        y[(slice(None),) * axis + (key,)] += x.take(k, axis)
     return y
 
 

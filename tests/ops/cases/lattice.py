@@ -23,11 +23,11 @@ def _recurrence(weights, x, *, reverse):
     """Solves one linear system for all times."""
     y = np.empty_like(x)
     for row in np.ndindex(x.shape[1:-1]):
-        at = (slice(None), *row)
-        matrix = _matrix(weights[(slice(None), *at)])
+        key = (slice(None), *row)
+        matrix = _matrix(weights[(slice(None), *key)])
         matrix = matrix.T if reverse else matrix
-        solved = np.linalg.solve(np.eye(len(matrix)) - matrix, x[at].ravel())
-        y[at] = solved.reshape(x[at].shape)
+        solved = np.linalg.solve(np.eye(len(matrix)) - matrix, x[key].ravel())
+        y[key] = solved.reshape(x[key].shape)
     return y
 
 
@@ -48,8 +48,8 @@ def _path_log_sums(x, penalty):
             if path[-1] < x.shape[-1]:
                 cost = sum(penalty[(k, *row, s)] for k, s in zip(steps, path, strict=True))
                 total = sum(x[(i, *row, s)] for i, s in enumerate(path)) + cost
-                at = (t, *row, path[-1])
-                y[at] = np.logaddexp(y[at], total)
+                key = (t, *row, path[-1])
+                y[key] = np.logaddexp(y[key], total)
     return y
 
 

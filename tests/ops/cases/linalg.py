@@ -18,27 +18,27 @@ def adjoint(x: np.ndarray) -> np.ndarray:
     return np.conj(np.swapaxes(x, -1, -2))
 
 
-def well_conditioned(*shape: int, of=off_zero) -> np.ndarray:
+def well_conditioned(*shape: int, draw=off_zero) -> np.ndarray:
     """Returns square matrices that are far from singular, with separate eigenvalues."""
     n = shape[-1]
-    return of(*shape) * 0.2 + np.diag(np.arange(1.0, n + 1))
+    return draw(*shape) * 0.2 + np.diag(np.arange(1.0, n + 1))
 
 
-def definite(*shape: int, of=off_zero) -> np.ndarray:
+def definite(*shape: int, draw=off_zero) -> np.ndarray:
     """Returns Hermitian matrices with separate positive eigenvalues."""
-    x = well_conditioned(*shape, of=of)
+    x = well_conditioned(*shape, draw=draw)
     return (x + adjoint(x)) / 2
 
 
-def spread_out(*shape: int, of=off_zero) -> np.ndarray:
+def spread_out(*shape: int, draw=off_zero) -> np.ndarray:
     """Returns matrices of any shape with separate singular values far from 0."""
     m, n = shape[-2:]
-    return of(*shape) * 0.2 + np.eye(m, n) * np.arange(1.0, n + 1)
+    return draw(*shape) * 0.2 + np.eye(m, n) * np.arange(1.0, n + 1)
 
 
-def squares(name: str, reference, of=well_conditioned, **options) -> None:
+def squares(name: str, reference, draw=well_conditioned, **options) -> None:
     """Adds cases with a batch of square matrices, and an empty matrix."""
-    case(name, of(2, 2, 2, of=complexes), "batch", reference, **options)
+    case(name, draw(2, 2, 2, draw=complexes), "batch", reference, **options)
     case(name, np.zeros((0, 0)), "empty", reference, **options)
 
 
@@ -104,8 +104,8 @@ def solve(label: str, a, b, flag: bool = False) -> None:
 
 
 solve("matrix", well_conditioned(3, 3), off_zero(3, 2))
-solve("batch", well_conditioned(2, 2, 2, of=complexes), complexes(2, 2, 1))
-solve("batch", well_conditioned(2, 2, 2, of=complexes), complexes(2, 2, 1), True)
+solve("batch", well_conditioned(2, 2, 2, draw=complexes), complexes(2, 2, 1))
+solve("batch", well_conditioned(2, 2, 2, draw=complexes), complexes(2, 2, 1), True)
 solve("empty", np.zeros((0, 0)), np.zeros((0, 2)))
 
 
@@ -116,8 +116,8 @@ def triangular_solve(label: str, a, b, lower: bool = True, flag: bool = False) -
 
 
 for flags in itertools.product((False, True), repeat=2):
-    triangular_solve("matrix", well_conditioned(3, 3, of=complexes), complexes(3, 2), *flags)
-    triangular_solve("many", well_conditioned(3, 2, 2, of=complexes), complexes(3, 2, 1), *flags)
+    triangular_solve("matrix", well_conditioned(3, 3, draw=complexes), complexes(3, 2), *flags)
+    triangular_solve("many", well_conditioned(3, 2, 2, draw=complexes), complexes(3, 2, 1), *flags)
 triangular_solve("batch", well_conditioned(2, 3, 3), off_zero(2, 3, 2), True, True)
 triangular_solve("shared_matrix", well_conditioned(2, 2), off_zero(2, 3, 2, 1))
 triangular_solve("shared_sides", well_conditioned(2, 2, 2), off_zero(2, 3), False)
@@ -142,7 +142,7 @@ def _rank_one_pinv(x, _, **__):
 
 for label, x in [
     ("square", well_conditioned(2, 2)), ("wide", spread_out(2, 3)), ("empty", np.zeros((0, 2))),
-    ("batch", spread_out(2, 3, 2, of=complexes)),
+    ("batch", spread_out(2, 3, 2, draw=complexes)),
 ]:  # fmt: skip
     case("pinv", [x, np.full(x.shape[:-2], 1e-10, x.dtype)], label, _pinv,
          attrs={"truncates": False}, jax_rule=label == "batch")  # fmt: skip
@@ -207,7 +207,7 @@ def _lu(x, *, dtype):
 
 
 squares("cholesky", one_by_one(lambda x: scipy.linalg.cholesky(x, lower=True) if x.size else x),
-        of=definite, hermitian=True)  # fmt: skip
+        draw=definite, hermitian=True)  # fmt: skip
 
 for label, x in [
     ("batch", complexes(2, 3, 2)), ("wide", complexes(2, 3)), ("empty", np.zeros((2, 0))),
@@ -224,15 +224,17 @@ for label, x in [
     case("svd", x, label, _svd, attrs={"full": False})
     case("singular_values", x, label, lambda x: _svd(x, full=False)[0])
 # Finite differences do not apply to complex vectors, whose phases LAPACK chooses.
-case("svd", spread_out(2, 3, 2, of=complexes), "batch", _svd, attrs={"full": False},
+case("svd", spread_out(2, 3, 2, draw=complexes), "batch", _svd, attrs={"full": False},
      differences=False)  # fmt: skip
-case("singular_values", spread_out(3, 2, of=complexes), "complex", lambda x: _svd(x, full=False)[0])
+case(
+    "singular_values", spread_out(3, 2, draw=complexes), "complex", lambda x: _svd(x, full=False)[0]
+)
 case("svd", spread_out(3, 2), "full_tall", _svd, attrs={"full": True}, jax_rule=False)
 case("svd", spread_out(2, 3), "full_wide", _svd, attrs={"full": True}, jax_rule=False)
 
 for label, x in [
     ("lower_read", well_conditioned(3, 3)), ("empty", np.zeros((0, 0))),
-    ("complex", definite(2, 2, 2, of=complexes)),
+    ("complex", definite(2, 2, 2, draw=complexes)),
 ]:  # fmt: skip
     is_complex = label == "complex"
     case("eigh", x, label, _eigh, differences=not is_complex)
@@ -242,15 +244,16 @@ for label, x in [
 for label, x in [
     ("matrix", np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.1, 3.5]])),
     ("rotation", np.array([[0.2, -1.0], [1.5, 0.3]])),
-    ("empty", np.zeros((0, 0))), ("complex", well_conditioned(2, 2, 2, of=complexes)),
+    ("empty", np.zeros((0, 0))), ("complex", well_conditioned(2, 2, 2, draw=complexes)),
 ]:  # fmt: skip
     real = label in ("matrix", "empty")
     case("eig", x, label, _eig, differences=real, jax_rule=False)
     case("eigvals", x, label, lambda x: _eig(x)[0], jax_rule=False)
 
 int32 = {"dtype": np.dtype(np.int32)}
-squares("lu", _lu, of=lambda *shape, of=off_zero: well_conditioned(*shape, of=of)[..., ::-1],
-        attrs=int32, jax_rule=False)  # fmt: skip
+squares("lu", _lu, attrs=int32, jax_rule=False,
+        draw=lambda *shape, draw=off_zero: well_conditioned(*shape, draw=draw)[..., ::-1],
+)  # fmt: skip
 case(
     "lu", well_conditioned(2, 2), "int64", _lu, attrs={"dtype": np.dtype(np.int64)}, jax_rule=False
 )
@@ -290,12 +293,12 @@ def _by_eigenvalues(f):
 
 
 _expm = one_by_one(lambda x: scipy.linalg.expm(x) if x.size else x)
-squares("expm", _expm, of=lambda *shape, of=off_zero: of(*shape) * 0.2, jax_rule=False)
+squares("expm", _expm, draw=lambda *shape, draw=off_zero: draw(*shape) * 0.2, jax_rule=False)
 case("expm", -np.stack([well_conditioned(2, 2) * 4, well_conditioned(2, 2)]), "scaled", _expm,
      jax_rule=False, dtypes=(np.dtype(np.float64),))  # fmt: skip
 squares("sqrtm", _by_eigenvalues(np.sqrt), jax_rule=False)
 for label, shape in [("batch", (2, 2, 2)), ("empty", (0, 2, 2))]:
-    x = well_conditioned(*shape, of=complexes)
+    x = well_conditioned(*shape, draw=complexes)
     case("logm", x, label, _by_eigenvalues(np.log), jax_rule=False)
 
 
@@ -312,8 +315,8 @@ def _tridiagonal(d):
     return y
 
 
-def _dominant(*shape: int, of=off_zero) -> np.ndarray:
-    d = of(*shape) * 0.3
+def _dominant(*shape: int, draw=off_zero) -> np.ndarray:
+    d = draw(*shape) * 0.3
     d[..., 1, :] += np.arange(2, shape[-1] + 2)
     return d
 
@@ -321,7 +324,7 @@ def _dominant(*shape: int, of=off_zero) -> np.ndarray:
 for label, d, b in [
     ("matrix", _dominant(3, 4), off_zero(4, 2)), ("scalar", _dominant(3, 1), off_zero(1, 2)),
     ("empty", np.zeros((3, 0)), np.zeros((0, 2))),
-    ("batch", _dominant(2, 3, 3, of=complexes), complexes(2, 3, 1)),
+    ("batch", _dominant(2, 3, 3, draw=complexes), complexes(2, 3, 1)),
 ]:  # fmt: skip
     case("tridiagonal_solve", [d, b], label, lambda d, b: _solve(_tridiagonal(d), b))
 

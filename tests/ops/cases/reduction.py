@@ -21,11 +21,11 @@ AXES = [
 ]
 
 
-def reductions(name: str, reference: Callable, *shapes: tuple, of: Callable = off_zero) -> None:
+def reductions(name: str, reference: Callable, *shapes: tuple, draw: Callable = off_zero) -> None:
     for label, shape, axis, keepdims in [*AXES, *shapes]:
         # Tangents of an empty mean or maximum are NaN in JAX.
         usual = name in ("sum", "prod") or "empty_axis" not in label
-        case(name, of(*shape), label, reference, attrs={"axis": axis, "keepdims": keepdims},
+        case(name, draw(*shape), label, reference, attrs={"axis": axis, "keepdims": keepdims},
              jax_rule=usual, differences=usual)  # fmt: skip
 
 
@@ -47,8 +47,8 @@ reductions("prod", np.prod, *EMPTY_AXIS, ("odd", (2, 5), (1,), False))
 reductions("max", lambda x, **kw: np.max(x, **kw, initial=-np.inf), *EMPTY_AXIS)
 reductions("min", lambda x, **kw: np.min(x, **kw, initial=np.inf), *EMPTY_AXIS)
 reductions("logsumexp", _logsumexp, *EMPTY_AXIS)
-reductions("any", np.any, *EMPTY_AXIS, of=booleans)
-reductions("all", np.all, *EMPTY_AXIS, of=booleans)
+reductions("any", np.any, *EMPTY_AXIS, draw=booleans)
+reductions("all", np.all, *EMPTY_AXIS, draw=booleans)
 for name in ("sum", "mean", "prod"):
     reference = {"sum": np.sum, "mean": np.mean, "prod": np.prod}[name]
     attrs = {"axis": (0,), "keepdims": False}

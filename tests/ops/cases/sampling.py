@@ -14,8 +14,10 @@ from tests.ops.cases._table import between, binary, case
 def _gamma_sample_derivative(a, x, *, order):
     """Uses the power series of the incomplete gamma function and Cauchy's formula."""
     n = 32
-    radius, turns = a / 3, np.exp(2j * np.pi * np.arange(n) / n)
-    values = [_derivative_by_series(a + radius * turn, x) / turn**order for turn in turns]
+    radius, rotations = a / 3, np.exp(2j * np.pi * np.arange(n) / n)
+    values = [
+        _derivative_by_series(a + radius * rotation, x) / rotation**order for rotation in rotations
+    ]
     return math.factorial(order) * np.real(sum(values)) / n / radius**order
 
 

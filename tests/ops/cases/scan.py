@@ -19,8 +19,8 @@ def _recurrence(factor, x, *, axis, reverse):
     order = range(x.shape[axis])
     y, last = np.zeros_like(x), 0
     for k in reversed(order) if reverse else order:
-        at = (slice(None),) * axis + (k,)
-        y[at] = last = x[at] + factor[at] * last
+        key = (slice(None),) * axis + (k,)
+        y[key] = last = x[key] + factor[key] * last
     return y
 
 

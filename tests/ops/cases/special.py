@@ -57,8 +57,8 @@ case("igammac", [between(0.5, 4, 2, 1), between(0.3, 5, 3)], "both",
 def _differentiate_igamma(a, x, *, order):
     """Differentiates igamma with Cauchy's formula, a mean over a circle."""
     n = 32
-    radius, turns = a / 3, np.exp(2j * np.pi * np.arange(n) / n)
-    values = [_complex_igamma(a + radius * turn, x) / turn**order for turn in turns]
+    radius, rotations = a / 3, np.exp(2j * np.pi * np.arange(n) / n)
+    values = [_complex_igamma(a + radius * rotation, x) / rotation**order for rotation in rotations]
     return math.factorial(order) * np.real(sum(values)) / n / radius**order
 
 

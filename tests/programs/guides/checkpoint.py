@@ -147,13 +147,13 @@ save.mapped = {"one": save.listed[0]}
 save.mapped["two"] = save.listed[1]
 saved = save.save(str(folder / "lists"))
 
-back = tf.train.Checkpoint()
+restored_steps = tf.train.Checkpoint()
 second = tf.Variable(0.0)
-back.mapped = {"two": second}
-back.restore(saved)
+restored_steps.mapped = {"two": second}
+restored_steps.restore(saved)
 first = tf.Variable(0.0)
-back.listed = []
-back.listed.append(first)
+restored_steps.listed = []
+restored_steps.listed.append(first)
 note(second=second, first=first, file=pathlib.Path(saved).name)
 
 # %% Arbitrary attributes; `write` adds no number to the path

@@ -43,8 +43,12 @@ def compress(picture, r):
     batched = tf.transpose(image, [2, 0, 1])
     s, u, v = tf.linalg.svd(batched)
     part, size = low_rank(s, u, v, r)
-    back = tf.clip_by_value(tf.transpose(part, [1, 2, 0]), 0.0, 1.0)
-    return back, size / tf.size(picture), tf.reduce_mean(tf.abs(tf.cast(image, back.dtype) - back))
+    rebuilt_image = tf.clip_by_value(tf.transpose(part, [1, 2, 0]), 0.0, 1.0)
+    return (
+        rebuilt_image,
+        size / tf.size(picture),
+        tf.reduce_mean(tf.abs(tf.cast(image, rebuilt_image.dtype) - rebuilt_image)),
+    )
 
 
 for r in (1, 4, 16):

@@ -53,9 +53,9 @@ note(
 
 # %% A trace for each input signature
 @tf.function
-def double(thing):
-    traced.append(thing.dtype.name)
-    return thing + thing
+def double(value):
+    traced.append(value.dtype.name)
+    return value + value
 
 
 note(

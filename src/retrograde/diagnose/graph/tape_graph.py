@@ -123,8 +123,10 @@ class _Builder:
                 kind = "variable" if key in self._tape._variables else "source"
                 graph.boxes["root", key] = Box(kind, [self._name(key), *self._spec_rows(key)])
         for key, group in groups.items():
-            own = [k for k, users in uses.items() if users == {key} and k in self._tape._variables]
-            graph.boxes[key] = self._box(group, own)
+            variables = [
+                k for k, users in uses.items() if users == {key} and k in self._tape._variables
+            ]
+            graph.boxes[key] = self._box(group, variables)
             for call in group:
                 for i in call.inputs:
                     start = box_of.get(i, ("root", i))

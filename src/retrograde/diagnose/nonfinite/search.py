@@ -246,11 +246,11 @@ def _search_inside(origin: NonfiniteOrigin, gs: tuple) -> NonfiniteOrigin:
         inner.step.key = outer_ids.get(inner.step.key, -1)
         return inner
     trace_origin = inside.origins.get(inner.step.call.outputs[0])
-    of = trace_origin and trace_origin.of
-    if of in values.producer:
-        derived = values.producer[of]
+    differentiated = trace_origin and trace_origin.of
+    if differentiated in values.producer:
+        derived = values.producer[differentiated]
         inner.step = Step(BACKWARD, inner.step.array, derived)
-        inner.inputs, inner.y = values.inputs(derived), values.of(of)
+        inner.inputs, inner.y = values.inputs(derived), values.of(differentiated)
         inner.sums = _summed_in(values, derived)
     inner.function = outer
     return inner

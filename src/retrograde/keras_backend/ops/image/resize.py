@@ -143,12 +143,12 @@ def scale_and_translate(
 def _matmul_along_axis(x, axis, matrix):
     """Multiplies `x` by `matrix`, of shape `(old_size, new_size)`, along one axis."""
     last = (*(i for i in range(x.ndim) if i != axis), axis)
-    back = tuple(sorted(range(x.ndim), key=last.__getitem__))
+    inverse_perm = tuple(sorted(range(x.ndim), key=last.__getitem__))
     x = transpose(x, perm=last)
     shape = x._spec.shape
     flat = reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
     y = apply(matmul, (flat, matrix))
-    return transpose(reshape(y, shape=(*shape[:-1], y.shape[-1])), perm=back)
+    return transpose(reshape(y, shape=(*shape[:-1], y.shape[-1])), perm=inverse_perm)
 
 
 _MIN_TOTAL_WEIGHT = 1000 * float(np.finfo(np.float32).eps)
