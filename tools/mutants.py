@@ -280,11 +280,11 @@ def _measure(items: list[pytest.Item], path: pathlib.Path, sources: str) -> None
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         _stop_tracing()
         seconds = time.process_time() - start
-        alike = [item, *others.get(_case(item), ())]
+        cases = [item, *others.get(_case(item), ())]
         for code in entered:
-            for each in alike:
+            for each in cases:
                 entering[_key(code)].add(each.nodeid)
-        for each in alike:
+        for each in cases:
             tests[each.nodeid] = seconds, outcome.passed
         if done % 200 == 0:
             path.with_suffix(".progress").write_text(f"{done} of {len(measured)} tests")

@@ -187,8 +187,8 @@ def _switch_case(w: Writer, name: str) -> str | None:
     if x is None:
         return None
     branches = ", ".join(f"lambda: {form.format(x.name)}" for form in w.rng.sample(SMOOTH, 3))
-    which = f"tf.cast(tf.reduce_sum({x.name}), tf.int32) % 3"
-    return f"{name} = tf.switch_case({which}, [{branches}])"
+    branch_index = f"tf.cast(tf.reduce_sum({x.name}), tf.int32) % 3"
+    return f"{name} = tf.switch_case({branch_index}, [{branches}])"
 
 
 @weight(1)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from campaigns._programs.generator import Value, Writer
 
 
-def _with_rank(least: int, most: int = 5, test: Callable = is_float) -> Callable:
-    return lambda v: least <= v.rank <= most and test(v)
+def _with_rank(min_rank: int, max_rank: int = 5, test: Callable = is_float) -> Callable:
+    return lambda v: min_rank <= v.rank <= max_rank and test(v)
 
 
 def _another(w: Writer, x: Value) -> str:
@@ -259,23 +259,23 @@ def _reduction(w: Writer, name: str) -> str | None:
     x = w.pick(is_float)
     if x is None:
         return None
-    which = w.rng.choice(_REDUCTIONS)
-    home = "tf.math" if which in ("variance", "euclidean_norm", "std") else "tf"
+    reduction = w.rng.choice(_REDUCTIONS)
+    home = "tf.math" if reduction in ("variance", "euclidean_norm", "std") else "tf"
     axis, keepdims = "", ", keepdims=True" if w.chance(0.3) else ""
     if x.rank and w.chance(0.6):
         axis = f", axis={_axis(w, x)}"
     elif x.rank > 1 and w.chance(0.3):
         axis = f", axis={sorted(w.rng.sample(range(x.rank), 2))}"
-    shift = " + 0.1" if which in ("euclidean_norm", "std") else ""
-    return f"{name} = {home}.reduce_{which}({x.name}{shift}{axis}{keepdims})"
+    shift = " + 0.1" if reduction in ("euclidean_norm", "std") else ""
+    return f"{name} = {home}.reduce_{reduction}({x.name}{shift}{axis}{keepdims})"
 
 
 @weight(1)
 def _integer_reduction(w: Writer, name: str) -> str | None:
     if w.chance(0.4):
         x = w.pick(_with_rank(1))
-        which = w.rng.choice(["argmax", "argmin", "argsort"])
-        return x and f"{name} = tf.{which}({x.name}, axis={_axis(w, x)})"
+        function = w.rng.choice(["argmax", "argmin", "argsort"])
+        return x and f"{name} = tf.{function}({x.name}, axis={_axis(w, x)})"
     x = w.pick(lambda v: v.dtype == "bool" or is_int(v))
     if x is None:
         return None

@@ -244,14 +244,14 @@ def test_large_arrays_work_while_python_exits():
 
 
 @pytest.mark.parametrize("split", [halves, tapered_halves])
-@pytest.mark.parametrize(("size", "most"), [(1, 1), (9, 2), (1000, 128), (1_000_003, 4096)])
-def test_halves_cover_the_range_once(size, most, split):
-    parts = split(size, most)
+@pytest.mark.parametrize(("size", "max_size"), [(1, 1), (9, 2), (1000, 128), (1_000_003, 4096)])
+def test_halves_cover_the_range_once(size, max_size, split):
+    parts = split(size, max_size)
 
     assert parts[0][0] == 0
     assert parts[-1][1] == size
     assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
-    assert all(0 < stop - start <= most for start, stop in parts)
+    assert all(0 < stop - start <= max_size for start, stop in parts)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

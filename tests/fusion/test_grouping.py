@@ -432,7 +432,7 @@ def draw_call(draw, values, full):
     kind = draw(st.sampled_from(["elementwise"] * 6 + ["cast", "select", "mask", "other"]))
     x = draw(st.sampled_from(sorted(values)))
     dtype, shape, y = values[x].dtype, values[x].shape, (len(values),)
-    alike = [v for v in values if values[v].dtype == dtype]
+    same_dtype = [v for v in values if values[v].dtype == dtype]
     conditions = [v for v in values if values[v].dtype == bool]
     if kind == "cast":
         target_dtype = np.dtype(draw(st.sampled_from(["float32", "float64"])))
@@ -444,7 +444,7 @@ def draw_call(draw, values, full):
     if kind in ("select", "mask"):
         if not conditions:
             return None
-        keep, other = draw(st.sampled_from(conditions)), draw(st.sampled_from(alike))
+        keep, other = draw(st.sampled_from(conditions)), draw(st.sampled_from(same_dtype))
         inputs = (keep, x, other) if kind == "select" else (x, keep)
         return Call(PRIMITIVES[kind], inputs, {}, y)
     if kind == "other":
@@ -458,7 +458,7 @@ def draw_call(draw, values, full):
     if dtype.kind in "fi":
         names[2] += COMPARISONS
     count = draw(st.sampled_from([1, 2]))
-    inputs = (x, draw(st.sampled_from(alike)))[:count]
+    inputs = (x, draw(st.sampled_from(same_dtype)))[:count]
     return Call(PRIMITIVES[draw(st.sampled_from(names[count]))], inputs, {}, y)
 
 

@@ -60,11 +60,11 @@ class TestConversion:
         assert not tf.is_tensor(Meters(1.0))
 
     def test_functions_are_tried_by_priority(self):
-        tried = []
+        calls = []
 
         def function(name, result):
             def convert(x, dtype=None, name_=None, as_ref=False, **_):  # noqa: ARG001
-                tried.append(name)
+                calls.append(name)
                 return result
 
             return convert
@@ -75,7 +75,7 @@ class TestConversion:
         tf.register_tensor_conversion_function(Other, function("late", tf.constant(7.0)), 20)
         tf.register_tensor_conversion_function(Other, function("early", NotImplemented), 10)
         assert float(tf.convert_to_tensor(Other(1.0))) == 7.0
-        assert tried == ["early", "late"]
+        assert calls == ["early", "late"]
 
     def test_a_conversion_must_return_the_requested_dtype(self):
         class Wrong:

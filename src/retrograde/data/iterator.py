@@ -48,10 +48,10 @@ class Iterator:
             return
         self._open(Run(), 0)
 
-    def _open(self, run: Run, taken: int) -> None:
-        """Starts iterating after the first `taken` elements."""
-        self._run, self._taken = run, taken
-        self._elements = self._node.open_after(run, taken)
+    def _open(self, run: Run, num_taken: int) -> None:
+        """Starts iterating after the first `num_taken` elements."""
+        self._run, self._taken = run, num_taken
+        self._elements = self._node.open_after(run, num_taken)
         self._end = weakref.finalize(self, run.close)
 
     # A checkpoint has the number of elements taken and the random numbers drawn for them.

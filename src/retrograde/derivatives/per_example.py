@@ -191,28 +191,28 @@ def _shared_ids(entries: list[tuple], sources: list, size: int, specs: dict) -> 
     that happens to have as many rows.
     """
     shared = {x._id for x in sources}
-    followed = set(shared)
+    followed_ids = set(shared)
     for plan, ids, out, saved, _ in entries:
-        inputs = [i for i in ids if i in followed]
+        inputs = [i for i in ids if i in followed_ids]
         if not inputs:
             continue
         outs = [i for i, _ in out] if type(out) is tuple else [out]
-        followed.update(outs)
+        followed_ids.update(outs)
         if not shared.issuperset(inputs):
             continue
         rows = any(i in specs and specs[i].shape[:1] == (size,) for i in outs)
         same_rows = any(i in specs and specs[i].shape[:1] == (size,) for i in inputs)
-        if not rows or (same_rows and not _reads_rows(plan, ids, saved, followed, size)):
+        if not rows or (same_rows and not _reads_rows(plan, ids, saved, followed_ids, size)):
             shared.update(outs)
     return shared
 
 
-def _reads_rows(plan: Plan, ids: tuple, saved: tuple, followed: set, size: int) -> bool:
+def _reads_rows(plan: Plan, ids: tuple, saved: tuple, followed_ids: set, size: int) -> bool:
     """Returns whether a call reads a constant that has a row for each example."""
     if plan.user_code:
         return False
     return any(
         getattr(value._array, "shape", ())[:1] == (size,)
         for i, value in zip(ids, saved[1:], strict=True)
-        if i not in followed
+        if i not in followed_ids
     )

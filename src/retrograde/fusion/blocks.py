@@ -64,26 +64,28 @@ def run_in_blocks(
                 f(*_slice_all(flat, start, stop), out=y[start:stop], **attrs)
 
     # A single ufunc does not benefit from cache, and short blocks of cheap work cost too much.
-    most = LONG if isinstance(f, np.ufunc) or not costly else BLOCK
+    max_size = LONG if isinstance(f, np.ufunc) or not costly else BLOCK
     count = threads()
     run_shared(
-        work, _tapered_blocks(y.size, most, BLOCK // 8 if costly else BLOCK, count), count - 1
+        work, _tapered_blocks(y.size, max_size, BLOCK // 8 if costly else BLOCK, count), count - 1
     )
     return out
 
 
 @lru_cache(maxsize=256)
-def _tapered_blocks(size: int, most: int, least: int, threads: int) -> tuple[tuple[int, int], ...]:
+def _tapered_blocks(
+    size: int, max_size: int, min_size: int, threads: int
+) -> tuple[tuple[int, int], ...]:
     """Returns pairs `(start, stop)` that cover `size`, with decreasing lengths.
 
     So there are few of them, and threads finish at nearly the same time. None is shorter than
-    `least`, except if `size` is.
+    `min_size`, except if `size` is.
     """
     pairs, start = [], 0
     while start < size:
         length = (size - start) // (2 * threads) // 16 * 16  # a multiple of a cache line
-        stop = start + max(least, min(length, most))
-        if size - stop < least:
+        stop = start + max(min_size, min(length, max_size))
+        if size - stop < min_size:
             stop = size
         pairs.append((start, stop))
         start = stop
@@ -138,26 +140,26 @@ def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
-    """Returns pairs `(start, stop)` that cover `size`, halved until none is longer than `most`.
+def halves(size: int, max_size: int) -> tuple[tuple[int, int], ...]:
+    """Returns pairs `(start, stop)` that cover `size`, halved until none is longer than `max_size`.
 
     They are halved as in NumPy's pairwise sum. So `sum_of_halves` of the partial sums is
     bit-for-bit identical to NumPy's sum.
     """
-    if size <= most:
+    if size <= max_size:
         return ((0, size),)
     middle = _middle(size)
-    second = [(middle + a, middle + b) for a, b in halves(size - middle, most)]
-    return (*halves(middle, most), *second)
+    second = [(middle + a, middle + b) for a, b in halves(size - middle, max_size)]
+    return (*halves(middle, max_size), *second)
 
 
-def tapered_halves(size: int, most: int) -> tuple[tuple[int, int], ...]:
+def tapered_halves(size: int, max_size: int) -> tuple[tuple[int, int], ...]:
     """Returns `halves` with the last ones halved further, so that threads finish together."""
-    pairs = halves(size, most)
-    long = len(pairs) - len(pairs) // 4
-    less = max(_NOT_HALVED, most // 4)
-    short = [(a + i, a + j) for a, b in pairs[long:] for i, j in halves(b - a, less)]
-    return (*pairs[:long], *short)
+    pairs = halves(size, max_size)
+    num_long = len(pairs) - len(pairs) // 4
+    less = max(_NOT_HALVED, max_size // 4)
+    halved = [(a + i, a + j) for a, b in pairs[num_long:] for i, j in halves(b - a, less)]
+    return (*pairs[:num_long], *halved)
 
 
 def sum_of_halves(sums: dict[tuple[int, int], Any], start: int, stop: int) -> Any:

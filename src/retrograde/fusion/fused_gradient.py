@@ -59,9 +59,9 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     return gradients
 
 
-def _are_lazy(entries: list[tuple], most: int) -> bool:
-    """Returns whether the rules of `entries` are at most `most` calls, all of them lazy."""
-    if _CALLS_PER_RULE * len(entries) > most:
+def _are_lazy(entries: list[tuple], max_calls: int) -> bool:
+    """Returns whether the rules of `entries` are at most `max_calls` calls, all of them lazy."""
+    if _CALLS_PER_RULE * len(entries) > max_calls:
         return False
     primitives = [plan.primitive for plan, _, _, _, _ in entries]
     return all([p is not None and p.defer is not None for p in primitives])

@@ -63,8 +63,8 @@ def large_array_kernel(primitive: Primitive) -> Callable:
 
     def run(*arrays: Any, out: np.ndarray | None = None, **attrs: Any) -> Any:
         first = arrays[0]
-        least = blocks.LARGE if costly else blocks.HUGE
-        if type(first) is np.ndarray and first.size >= least and first.dtype.kind != "O":
+        min_size = blocks.LARGE if costly else blocks.HUGE
+        if type(first) is np.ndarray and first.size >= min_size and first.dtype.kind != "O":
             if out_argument_of(primitive, arrays, attrs) is not None:
                 return run_in_blocks(
                     kernel, arrays, attrs, output_dtype(kernel, arrays), costly, out

@@ -67,8 +67,8 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
 def _random_flip(image: Any, axis: int, draw: Callable, op_name: str) -> Tensor:
     x = as_image_or_batch(image, op_name)
     batch = x._spec.shape[:-3]
-    chosen = reshape(draw(batch) < 0.5, shape=(*batch, 1, 1, 1))
-    return select(chosen, flip(x, axis), x)
+    flipped = reshape(draw(batch) < 0.5, shape=(*batch, 1, 1, 1))
+    return select(flipped, flip(x, axis), x)
 
 
 # Crops

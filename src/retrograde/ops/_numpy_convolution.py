@@ -52,18 +52,18 @@ class _Lines:
         self.before = before
         self.is_x = self.taps == 1 and (len(x), *self.outer, self.cells) == x.shape[:-1]
 
-    def parts(self, channels, most=1 << 20):
+    def parts(self, channels, max_parts=1 << 20):
         """Returns slices of images for products with `channels` columns, and whether to share.
 
         Both depend on shapes only, so the number of threads does not change a result. There are at
-        most `most` parts if they are shared.
+        most `max_parts` parts if they are shared.
         """
         count = len(self.x)
         width = self.reach * self.taps * self.channels
         work = count * math.prod(self.outer) * self.inner * width * channels
         line_bytes = self.cells * self.taps * self.channels * self.x.itemsize
         image_bytes = max(1, line_bytes * math.prod(self.outer))
-        least = max(1, -(-count // most), _SHARE * count // work)
+        least = max(1, -(-count // max_parts), _SHARE * count // work)
         block = max(least, min(_SHARED_LINES // image_bytes, count // _SHARES))
         rows = block * math.prod(self.outer) * self.inner // self.reach
         is_shared = work >= _SHARED and block < count and rows >= _ROWS
@@ -210,8 +210,8 @@ def convolve_filter(x, g, windows, all_taps=False):
         return np.zeros(shape, x.dtype)
     x = np.ascontiguousarray(x)
     lines = _Lines(x, windows, all_taps)
-    most = max(1, _SUMS // (math.prod(shape) * x.itemsize))
-    parts, is_shared = lines.parts(shape[-1], most)
+    max_parts = max(1, _SUMS // (math.prod(shape) * x.itemsize))
+    parts, is_shared = lines.parts(shape[-1], max_parts)
     sums = {}
 
     def work(own_parts: Iterator, dot):

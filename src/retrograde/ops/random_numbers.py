@@ -75,8 +75,8 @@ def _uniform_kernel(xp, seed, *, shape, dtype):
     return y.astype(dtype, copy=False)
 
 
-def _normal_by_inverse_cdf(xp, seed, shape, dtype, least):
-    """Draws normal numbers by the inverse CDF, without tails of probability `least` on each side.
+def _normal_by_inverse_cdf(xp, seed, shape, dtype, tail_probability):
+    """Draws normal numbers by the inverse CDF, without tails of `tail_probability` on each side.
 
     One bit is the sign. The others are a probability below one half.
     """
@@ -84,7 +84,7 @@ def _normal_by_inverse_cdf(xp, seed, shape, dtype, least):
     words = _integers(xp, seed, shape, bits)
     one = words.dtype.type(1)
     rest = (words >> words.dtype.type(bits - precision)).astype(dtype) + dtype.type(0.5)
-    p = rest * dtype.type((0.5 - least) * 2.0**-precision) + dtype.type(least)
+    p = rest * dtype.type((0.5 - tail_probability) * 2.0**-precision) + dtype.type(tail_probability)
     size = -special_function(xp, "ndtri")(p)
     return xp.where((words & one) == one, -size, size)
 

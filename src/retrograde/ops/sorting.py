@@ -20,14 +20,16 @@ def _top_k_indices_kernel(xp, x, *, k, dtype):
     n = x.shape[-1]
     if n < _MANY or 4 * k > n or not x.size or not k:
         return _descending_argsort(x)[..., :k].astype(dtype)
-    least = np.partition(x, n - k, axis=-1)[..., n - k : n - k + 1]
-    if not np.array_equal(least, least):  # NaN counts as the largest, but does not compare
+    kth_largest = np.partition(x, n - k, axis=-1)[..., n - k : n - k + 1]
+    if not np.array_equal(
+        kth_largest, kth_largest
+    ):  # NaN counts as the largest, but does not compare
         return _descending_argsort(x)[..., :k].astype(dtype)
-    above = ~(x <= least)
-    level = x == least
+    above = ~(x <= kth_largest)
+    level = x == kth_largest
     ties = k - np.count_nonzero(above, axis=-1, keepdims=True)
-    chosen = above | (level & (np.cumsum(level, axis=-1) <= ties))
-    indices = np.nonzero(chosen)[-1].reshape((*x.shape[:-1], k))
+    selected = above | (level & (np.cumsum(level, axis=-1) <= ties))
+    indices = np.nonzero(selected)[-1].reshape((*x.shape[:-1], k))
     order = _descending_argsort(np.take_along_axis(x, indices, -1))
     return np.take_along_axis(indices, order, -1).astype(dtype)
 

@@ -233,20 +233,20 @@ def stack_dynamic_partitions(
     data = data if isinstance(data, RaggedTensor) else as_tensor(data)
     while isinstance(partitions, RaggedTensor):
         data, partitions = data.values, partitions.values
-    which, count = as_tensor(partitions), integer(num_partitions, "num_partitions")
-    ids = np.asarray(which).ravel()
-    axes = which._spec.ndim
-    if not axes or tuple(data.shape[:axes]) != which._spec.shape:
+    partition_ids, count = as_tensor(partitions), integer(num_partitions, "num_partitions")
+    ids = np.asarray(partition_ids).ravel()
+    axes = partition_ids._spec.ndim
+    if not axes or tuple(data.shape[:axes]) != partition_ids._spec.shape:
         raise invalid(
             "stack_dynamic_partitions: expected the shape of data to start with the shape of "
-            f"partitions. Received: {data.shape} and {which._spec.shape}."
+            f"partitions. Received: {data.shape} and {partition_ids._spec.shape}."
         )
     if axes > 1:
         data = reshape(data, shape=(ids.size, *data._spec.shape[axes:]))
     if ids.size and not 0 <= ids.min() <= ids.max() < count:
         raise invalid(f"stack_dynamic_partitions: expected partitions in [0, {count}).")
     order = np.argsort(ids, kind="stable")
-    part = RowPartition.from_lengths(np.bincount(ids, minlength=count), which._spec.dtype)
+    part = RowPartition.from_lengths(np.bincount(ids, minlength=count), partition_ids._spec.dtype)
     return RaggedTensor(rows.take_rows(data, order), part, internal=True)
 
 

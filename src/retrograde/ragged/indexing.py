@@ -93,10 +93,10 @@ def _inner(x: Any, keys: list) -> Any:
 def _slice_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
     """Slices each row."""
     part = x._partition
-    lengths, which = np.unique(part.lengths, return_inverse=True)
+    lengths, length_ids = np.unique(part.lengths, return_inverse=True)
     pieces = [range(n)[key] for n in lengths.tolist()]
-    first = np.array([p.start for p in pieces], np.int64)[which]
-    count = np.array([len(p) for p in pieces], np.int64)[which]
+    first = np.array([p.start for p in pieces], np.int64)[length_ids]
+    count = np.array([len(p) for p in pieces], np.int64)[length_ids]
     step = 1 if key.step is None else key.step
     values = take_rows(
         x.values, concatenated_ranges(part.starts + first, count, step), uniform=True

@@ -84,10 +84,10 @@ def _align_ragged(template: RaggedTensor, x: RaggedTensor) -> Tensor:
         return x.flat_values
     count, *sizes = x.flat_values.shape
     flat = reshape(x.flat_values, shape=(count, *sizes[missing:]))
-    which = np.arange(count)
+    row_ids = np.arange(count)
     for part in template._partitions[x.ragged_rank :]:
-        which = which[part.rowids]
-    return indexing.gather(flat, Tensor(which), axis=0)
+        row_ids = row_ids[part.rowids]
+    return indexing.gather(flat, Tensor(row_ids), axis=0)
 
 
 def _gather_broadcast(template: RaggedTensor, x: Tensor, inner: int) -> Tensor:
@@ -170,14 +170,14 @@ def _split(_: Any, value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, 
 
 def _dynamic_partition(_: Any, data: RaggedTensor, partitions: Any, num_partitions: Any,
                        name: Any = None) -> list:  # fmt: skip
-    which = integer_array(partitions, "dynamic_partition: partitions")
+    partition_ids = integer_array(partitions, "dynamic_partition: partitions")
     count = integer(num_partitions, "dynamic_partition: num_partitions")
-    if which.shape != (rows.row_count(data),):
+    if partition_ids.shape != (rows.row_count(data),):
         raise invalid(
             f"dynamic_partition: expected one partition for each of {rows.row_count(data)} rows of "
-            f"the RaggedTensor. Received: shape {which.shape}."
+            f"the RaggedTensor. Received: shape {partition_ids.shape}."
         )
-    return [rows.take_rows(data, np.flatnonzero(which == i)) for i in range(count)]
+    return [rows.take_rows(data, np.flatnonzero(partition_ids == i)) for i in range(count)]
 
 
 def _gather_nd(_: Any, params: RaggedTensor, indices: Any, batch_dims: int = 0, name: Any = None):

@@ -217,13 +217,13 @@ def _check_batches(x: Tensor, indices: Tensor, batch: int, op_name: str) -> None
 
 def gather_batches(x: Tensor, indices: Tensor, axis: int, batch: int) -> Tensor:
     """Gathers along `axis`, with separate indices for each batch element."""
-    ndim, taken = x._spec.ndim, indices._spec.ndim - batch
+    ndim, index_ndim = x._spec.ndim, indices._spec.ndim - batch
     others = [i for i in builtins.range(ndim) if i != axis]
     front = shaping.transpose(x, perm=(*others[:batch], axis, *others[batch:]))
     last = shaping.reshape(indices, shape=(*indices._spec.shape, 1))
     y = indexing.gather_nd(front, last, batch_dims=batch)
     order = list(builtins.range(y._spec.ndim))
-    taken_axes, rest = order[batch : batch + taken], order[batch + taken :]
+    taken_axes, rest = order[batch : batch + index_ndim], order[batch + index_ndim :]
     between = axis - batch
     return shaping.transpose(
         y, perm=(*order[:batch], *rest[:between], *taken_axes, *rest[between:])

@@ -39,12 +39,13 @@ def _integers(seed, shape, dtype):
     ).astype(object)
 
 
-def _normal_between(seed, shape, dtype, least):
+def _normal_between(seed, shape, dtype, tail_probability):
     """Applies SciPy's quantile function to all bits but the lowest, which is the sign."""
     bits, mantissa_bits = 8 * dtype.itemsize, {4: 23, 8: 52}[dtype.itemsize]
     words = _integers(seed, shape, dtype)
     p = np.asarray(
-        (words // (1 << bits - mantissa_bits) + 0.5) / 2**mantissa_bits * (0.5 - least) + least,
+        (words // (1 << bits - mantissa_bits) + 0.5) / 2**mantissa_bits * (0.5 - tail_probability)
+        + tail_probability,
         dtype,
     )
     signs = np.where(words % 2 == 1, 1, -1)

@@ -182,17 +182,17 @@ def _search_forward(
         array = values.of(key)
         inputs = values.inputs(call)
         path.append(Step(FORWARD, array, call, key=key))
-        bad = [i for i, x in zip(call.inputs, inputs, strict=True) if not is_finite(x)]
-        bad = bad or _nonfinite_ancestors(values, call)
-        if not bad:
+        nonfinite_ids = [i for i, x in zip(call.inputs, inputs, strict=True) if not is_finite(x)]
+        nonfinite_ids = nonfinite_ids or _nonfinite_ancestors(values, call)
+        if not nonfinite_ids:
             *rest, step = path
             return NonfiniteOrigin(step, inputs, array, None, rest[::-1] + after)
-        key, reader = min(bad, key=lambda i: _call_number(values, i)), call
+        key, reader = min(nonfinite_ids, key=lambda i: _call_number(values, i)), call
 
 
 def _nonfinite_ancestors(values: Values, call: RecordedCall) -> list[int]:
     """Returns non-finite values from which freed inputs of `call` were computed."""
-    bad: list[int] = []
+    nonfinite_ids: list[int] = []
     pending, seen = list(call.inputs), set()
     while pending:
         key = pending.pop()
@@ -201,10 +201,10 @@ def _nonfinite_ancestors(values: Values, call: RecordedCall) -> list[int]:
         seen.add(key)
         value = values.of(key)
         if not is_finite(value):
-            bad.append(key)
+            nonfinite_ids.append(key)
         elif value is None and key in values.producer:
             pending += values.producer[key].inputs
-    return bad
+    return nonfinite_ids
 
 
 def _call_number(values: Values, key: int) -> int:
