@@ -105,7 +105,7 @@ def results_of(
 class Outcome(NamedTuple):
     """The result of a comparison: compared values, largest difference, and errors."""
 
-    compare_results: str
+    compared: str
     largest: float
     wrong: list[str]
 

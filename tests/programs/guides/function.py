@@ -177,7 +177,7 @@ note(
 # %% Concrete functions
 strings = double.get_concrete_function(tf.constant("a"))
 note(
-    concrete=[strings(tf.constant("a")), strings(thing=tf.constant("b"))],
+    concrete=[strings(tf.constant("a")), strings(value=tf.constant("b"))],
     concrete_by_spec=double.get_concrete_function(tf.TensorSpec([], tf.string))(tf.constant("c")),
     concrete_output=[strings.structured_outputs.dtype, strings.structured_outputs.shape],
     concrete_inputs=[(spec.dtype, spec.shape) for spec in strings.structured_input_signature[0]],
