@@ -102,3 +102,129 @@ def test_models_accept_strings(strings, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded.predict(x, verbose=0), predictions)
+
+
+# Lookups. The results are TensorFlow's.
+
+LOOKUPS = {
+    "int": ({}, [["a", "z"], ["b", "a"]], [[1, 0], [2, 1]]),
+    "invert": ({"invert": True}, [0, 1, 2], [b"[UNK]", b"a", b"b"]),
+    "multi_hot": ({"output_mode": "multi_hot"}, [["a", "z"]], [[1, 1, 0]]),
+    "count": ({"output_mode": "count"}, [["a", "a"]], [[0, 2, 0]]),
+    "one_hot": ({"output_mode": "one_hot"}, ["a", "b"], [[0, 1, 0], [0, 0, 1]]),
+    "oov": ({"num_oov_indices": 3}, [["q", "a"]], [[2, 3]]),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_string_lookup(name):
+    options, x, expected = LOOKUPS[name]
+    layer = layers.StringLookup(vocabulary=["a", "b"], **options)
+    x = tf.constant(x, "int64" if name == "invert" else "string")
+
+    assert layer(x).numpy().tolist() == expected
+    assert tf.function(lambda x: layer(x))(x).numpy().tolist() == expected
+    (mapped,) = tf.data.Dataset.from_tensors(x).map(layer)
+    assert mapped.numpy().tolist() == expected
+
+
+def test_integer_lookup():
+    layer = layers.IntegerLookup(vocabulary=[12, 36])
+
+    assert layer([[12, 7], [36, 0]]).numpy().tolist() == [[1, 0], [2, 0]]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [["a", "b", "b", "c"], tf.data.Dataset.from_tensor_slices(["a", "b", "b", "c"]).batch(2)],
+    ids=type,
+)
+def test_lookups_adapt_to_data(data):
+    layer = layers.StringLookup()
+    layer.adapt(data)
+
+    assert layer.get_vocabulary() == ["[UNK]", "b", "c", "a"]
+
+
+def adapted(**options):
+    layer = layers.TextVectorization(**options)
+    layer.adapt(["the cat sat", "the dog ran, far!"])
+    return layer
+
+
+def strip(x):
+    return tf.strings.regex_replace(tf.strings.lower(x), "[^a-z ]", "")
+
+
+VECTORS = {
+    "default": ({}, ["the cat zzz"], [[2, 7, 1]]),
+    "length": (
+        {"output_sequence_length": 4, "max_tokens": 6},
+        ["the cat", "dog"],
+        [[2, 1, 0, 0], [1, 0, 0, 0]],
+    ),
+    "multi_hot": ({"output_mode": "multi_hot"}, [["the cat"]], [[0, 1, 0, 0, 0, 0, 1]]),
+    "character": ({"split": "character"}, ["cat"], [[14, 4, 3]]),
+    "standardize": ({"standardize": strip}, ["The, Cat"], [[2, 7]]),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_text_vectorization(name):
+    options, x, expected = VECTORS[name]
+    layer, x = adapted(**options), tf.constant(x)
+
+    assert layer(x).numpy().tolist() == expected
+    assert tf.function(lambda x: layer(x))(x).numpy().tolist() == expected
+    (mapped,) = tf.data.Dataset.from_tensors(x).map(layer)
+    assert mapped.numpy().tolist() == expected
+
+
+def test_text_vectorization_with_ragged_results():
+    assert adapted(ragged=True)(["the cat", "dog"]).to_list() == [[2, 7], [6]]
+
+
+def test_text_vectorization_with_inverse_document_frequencies():
+    y = adapted(output_mode="tf_idf")(["the cat"])
+
+    np.testing.assert_allclose(y, [[0, 0.51082563, 0, 0, 0, 0, 0.6931472]], rtol=1e-6)
+
+
+def test_text_vectorization_in_models_and_files(tmp_path):
+    words = keras.Input((1,), dtype="string")
+    x = layers.Embedding(20, 4)(adapted(output_sequence_length=4)(words))
+    model = keras.Model(words, layers.Dense(1)(layers.GlobalAveragePooling1D()(x)))
+    model.compile("adam", "mse")
+    data = np.array([["the cat"], ["dog"]], object)
+
+    model.fit(data, np.ones([2, 1]), verbose=0)
+    predictions = model.predict(data, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded.predict(data, verbose=0), predictions)
+    assert loaded.layers[1].get_vocabulary()[:3] == ["", "[UNK]", "the"]
+
+
+def test_text_vectorization_as_the_first_layer():
+    model = keras.Sequential(
+        [adapted(), layers.Embedding(20, 4), layers.GlobalAveragePooling1D(), layers.Dense(1)]
+    )
+    model.compile("adam", "mse")
+    texts = ["the cat", "dog", "the dog ran"]
+    model.fit(tf.data.Dataset.from_tensor_slices((texts, [1.0, 0.0, 1.0])).batch(2), verbose=0)
+
+    assert model.predict(tf.constant(texts), verbose=0).shape == (3, 1)
+
+
+def test_feature_space():
+    features = {"s": "string_categorical", "i": "integer_categorical", "f": "float_normalized"}
+    space = keras.utils.FeatureSpace(
+        features=features, output_mode="concat", crosses=[("s", "i")], crossing_dim=8
+    )
+    data = tf.data.Dataset.from_tensor_slices(
+        {"s": ["a", "b", "a"], "i": [1, 2, 1], "f": [0.1, 0.2, 0.3]}
+    )
+    space.adapt(data)
+
+    assert space({"s": ["a", "b"], "i": [1, 2], "f": [0.1, 0.2]}).shape == (2, 15)
+    assert [x.shape for x in data.batch(2).map(space)] == [(2, 15), (1, 15)]
