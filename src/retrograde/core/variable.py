@@ -353,15 +353,15 @@ class Variable(_VariableBase, metaclass=_Creating):
         """
         if type(value) is not Tensor and isinstance(value, IndexedSlices):
             value = dense(value)
-        tensor = _tensor_of(value)
+        tensor, dtype = _tensor_of(value), self._spec.dtype
         if tensor is None:
-            return as_array(value, self._spec.dtype)
+            return as_array(value, dtype)
         for recorder in thread.recorders:
             recorder.store(self, tensor)
         escape(tensor, how)
         if may_be_on_device and namespaces.foreign:
-            return check_dtype(placement.value_of(tensor), self._spec.dtype)
-        array, dtype = tensor._array, self._spec.dtype
+            return check_dtype(placement.value_of(tensor), dtype)
+        array = tensor._array
         return array if array.dtype is dtype else check_dtype(array, dtype)
 
     def _shape_message(self, shape: tuple) -> str:
@@ -388,7 +388,7 @@ class Variable(_VariableBase, metaclass=_Creating):
                 f"shape {array.shape}. Expected the same shape: there is no broadcasting."
             )
         if recorders.tracer is not None:
-            operand = _tensor_of(delta)
+            operand = delta if isinstance(delta, Tensor) else _tensor_of(delta)
             recorders.tracer.update(self, primitive, Tensor(array) if operand is None else operand)
             return self if read_value else None
         del now  # an array that has another holder is not updated in place

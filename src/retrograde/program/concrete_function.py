@@ -49,8 +49,7 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple, dict]:
         """The arguments, with specs in place of tensors."""
-        args = tuple([specs_in(value) for value in self._args])
-        return args, {name: specs_in(value) for name, value in self._kwargs.items()}
+        return specs_in((self._args, self._kwargs))
 
     @property
     def structured_outputs(self) -> Any:
@@ -63,12 +62,12 @@ class ConcreteFunction:
     @property
     def output_shapes(self) -> Any:
         """The results, with shapes in place of tensors."""
-        return _each(self.structured_outputs, "shape")
+        return nest.map_leaves(lambda leaf: getattr(leaf, "shape", None), self.structured_outputs)
 
     @property
     def output_dtypes(self) -> Any:
         """The results, with dtypes in place of tensors."""
-        return _each(self.structured_outputs, "dtype")
+        return nest.map_leaves(lambda leaf: getattr(leaf, "dtype", None), self.structured_outputs)
 
     @property
     def variables(self) -> tuple:
@@ -168,21 +167,21 @@ class VariableSpec:
         return f"Variable(shape={tuple(self.shape)}, dtype={self.dtype})"
 
 
-def with_dummy_tensors(value: Any, zeros: Callable | None = None) -> Any:
-    """Replaces the specs in `value` by tensors, which `zeros(shape, dtype)` creates."""
-    if isinstance(value, TensorSpec):
-        sizes = value.shape.as_list() if value.shape.rank is not None else []
-        shape = [_DUMMY_SIZE if size is None else size for size in sizes]
-        return Tensor((zeros or dummy_array)(shape, value.dtype.numpy_dtype))
-    if isinstance(value, TypeSpec):
+def with_dummy_tensors(arguments: Any, zeros: Callable) -> Any:
+    """Replaces the specs in `arguments` by tensors, which `zeros(shape, dtype)` creates."""
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, TensorSpec):
+            sizes = value.shape.as_list() if value.shape.rank is not None else []
+            shape = [_DUMMY_SIZE if size is None else size for size in sizes]
+            return Tensor(zeros(shape, value.dtype.numpy_dtype))
+        if not isinstance(value, TypeSpec):
+            return value
         if not hasattr(value, "_dummy"):
             raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
         return value._dummy()
-    if nest.is_nested(value):
-        return nest.rebuild(
-            value, [with_dummy_tensors(child, zeros) for child in nest.children(value)]
-        )
-    return value
+
+    return nest.map_leaves(replaced, arguments)
 
 
 def dummy_array(shape: Sequence[int], dtype: np.dtype) -> Any:
@@ -205,35 +204,28 @@ def _common(specs: tuple) -> Any:
     return first.most_specific_common_supertype(others)
 
 
-def _each(structure: Any, name: str) -> Any:
-    leaves = [getattr(leaf, name, None) for leaf in nest.leaves(structure)]
-    return nest.pack(structure, iter(leaves))
-
-
 def _is_equal(a: Any, b: Any) -> bool:
     if a is b or isinstance(a, Variable):
         return a is b
     return type(a) is type(b) and bool(a == b)
 
 
-def specs_in(value: Any) -> Any:
-    """Replaces the tensors in `value` by their specs."""
+def specs_in(arguments: Any) -> Any:
+    """Replaces the tensors in `arguments` by their specs."""
+    return nest.map_leaves(_spec_of_tensor, arguments)
+
+
+def _spec_of_tensor(value: Any) -> Any:
+    """Returns the spec of a tensor, and other values unchanged."""
     held = tensor_or_variable(value)
     if held is not None and not isinstance(held, Variable):
         return TensorSpec.from_tensor(held)
-    if isinstance(value, CompositeTensor):
-        return spec_of(value)
-    if nest.is_nested(value):
-        return nest.rebuild(value, [specs_in(child) for child in nest.children(value)])
-    return value
+    return spec_of(value) if isinstance(value, CompositeTensor) else value
 
 
 def _is_placeholder(value: Any) -> bool:
     """Returns whether an argument of a concrete function is passed in each call."""
-    if isinstance(value, (CompositeTensor, TypeSpec)):
-        return True
-    held = tensor_or_variable(value)
-    return held is not None and not isinstance(held, Variable)
+    return isinstance(_spec_of_tensor(value), TypeSpec)
 
 
 def _converted(value: Any, spec: TensorSpec) -> Tensor | None:
@@ -246,28 +238,18 @@ def _converted(value: Any, spec: TensorSpec) -> Tensor | None:
 
 def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
     """Replaces the specs and tensors in `value` by given tensors."""
-    composite = isinstance(value, CompositeTensor)
-    if composite or (isinstance(value, TypeSpec) and not isinstance(value, TensorSpec)):
-        spec: Any = spec_of(value) if composite else value
-        tensor = next(given, None)
-        if tensor is None:
-            raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
-        if not spec.is_compatible_with(tensor):
-            raise TypeError(f"{name}: expected {spec}. Received: {shown(tensor)}.")
-        return tensor
-    held = tensor_or_variable(value)
-    if isinstance(value, TensorSpec) or (held is not None and not isinstance(held, Variable)):
-        spec = value if isinstance(value, TensorSpec) else TensorSpec.from_tensor(held)
-        tensor = next(given, None)
-        if tensor is None:
-            raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
-        found = tensor_or_variable(tensor)
-        if found is None:
-            tensor = found = _converted(tensor, spec)
-        if found is None or not spec.is_compatible_with(TensorSpec.from_tensor(found)):
-            raise TypeError(f"{name}: expected {spec}. Received: {shown(tensor)}.")
-        return tensor
     if nest.is_nested(value):
-        children = [_filled(child, given, name) for child in nest.children(value)]
-        return nest.rebuild(value, children)
-    return value
+        return nest.map_leaves(lambda leaf: _filled(leaf, given, name), value)
+    spec = _spec_of_tensor(value)
+    if not isinstance(spec, TypeSpec):
+        return value
+    argument = found = next(given, None)
+    if argument is None:
+        raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
+    if isinstance(spec, TensorSpec):
+        found = tensor_or_variable(argument)
+        if found is None and (found := _converted(argument, spec)) is not None:
+            argument = found
+    if found is None or not spec.is_compatible_with(found):
+        raise TypeError(f"{name}: expected {spec}. Received: {shown(argument)}.")
+    return argument

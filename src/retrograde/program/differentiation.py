@@ -9,7 +9,6 @@ import numpy as np
 from retrograde.core import floating_point_flags, namespaces
 from retrograde.core.batching import innermost
 from retrograde.core.device_tensors import on_device
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.placement import alias, compiles_all
 from retrograde.core.plans import Plan
@@ -18,7 +17,7 @@ from retrograde.core.recorders import Recorder, isolate, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.program.executable import Executable
-from retrograde.program.interpreter import Divergence, interpret
+from retrograde.program.interpreter import Divergence, interpret, is_repeatable
 from retrograde.program.loop_rerolling import Loop, reroll
 from retrograde.program.simplification import Merged, Reduced, merge, without_cotangents
 from retrograde.program.tracing import CallbackLog, Origin, Tracer, may_read_variables
@@ -301,18 +300,13 @@ class _Backward:
 
 def _primitive_calls(steps: list) -> list[Call]:
     """Returns the calls of primitives among `steps`."""
-    return [s for s in steps if type(s) is Call and type(s.primitive) is not HostCallback]
+    return [s for s in steps if type(s) is Call and is_repeatable(s)]
 
 
 def _with_custom_gradients(steps: list) -> list:
     """Returns the calls of primitives and the custom gradients, if there are any of the latter."""
-    if not any(type(s) is CustomGradient for s in steps):
-        return []
-    return [
-        s
-        for s in steps
-        if type(s) is CustomGradient or (type(s) is Call and type(s.primitive) is not HostCallback)
-    ]
+    customs = any([type(s) is CustomGradient for s in steps])
+    return [s for s in steps if is_repeatable(s)] if customs else []
 
 
 def _set_flag_if_nonfinite(tensors: list[Tensor]) -> None:

@@ -18,9 +18,15 @@ from retrograde.core.recorders import Recorder, Recorders, isolate, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
 from retrograde.ops import random_state
-from retrograde.program.concrete_function import ConcreteFunction, specs_in, with_dummy_tensors
+from retrograde.program.concrete_function import (
+    ConcreteFunction,
+    dummy_array,
+    specs_in,
+    with_dummy_tensors,
+)
 from retrograde.program.interpreter import Divergence
 from retrograde.program.signature import (
+    Arguments,
     Parameters,
     argument_names,
     convert_arguments,
@@ -61,6 +67,8 @@ _TRACE_LIMIT = 256  # traces that a function keeps; a small one takes 6 to 16 kB
 
 class Function:
     """A Python function that is traced once for each signature and replayed from then on."""
+
+    _zeros: Callable = staticmethod(dummy_array)  # creates the arrays of dummy tensors
 
     def __init__(
         self,
@@ -141,32 +149,32 @@ class Function:
             return self.python_function(*args, **kwargs)
         if namespaces.foreign and namespaces.batches_are_allowed():
             return self.python_function(*args, **kwargs)
-        args, kwargs, key, inputs, variables = self._canonicalize(args, kwargs)
-        traces = self._signatures.get(key)
+        given = self._canonicalize(args, kwargs)
+        traces = self._signatures.get(given.key)
         if traces is None:
-            traces = self._signatures.setdefault(key, SignatureTraces())
+            traces = self._signatures.setdefault(given.key, SignatureTraces())
         if traces.eager:
-            return self.python_function(*args, **kwargs)
+            return self.python_function(*given.args, **given.kwargs)
         log = CallbackLog()
-        trace = traces.first(variables)
+        trace = traces.first(given.variables)
         while trace is not None:
             if self._strict and trace.replays < _COMPARED_REPLAYS and not recorders:
-                outcome = self._compared(trace, args, kwargs, inputs, variables, log)
+                outcome = self._compared(trace, given, log)
             else:
-                outcome = self._replay(trace, inputs, variables, log)
+                outcome = self._replay(trace, given, log)
             if type(outcome) is not Divergence:
                 traces.latest = trace
-                self._add_fast_call(trace, args, kwargs)
+                self._add_fast_call(trace, given)
                 return outcome
-            trace = traces.other(trace, outcome, variables)
+            trace = traces.other(trace, outcome, given.variables)
             log.rewind()
-        return self._record(traces, args, kwargs, inputs, variables, log)
+        return self._record(traces, given, log)
 
-    def _add_fast_call(self, trace: Trace, args: tuple, kwargs: dict) -> None:
+    def _add_fast_call(self, trace: Trace, given: Arguments) -> None:
         """Adds a fast call for arguments like these."""
-        if trace.has_fast_call or kwargs or self._input_signature is not None:
+        if trace.has_fast_call or given.kwargs or self._input_signature is not None:
             return
-        if any(type(x) not in (Tensor, LazyTensor) for x in args):
+        if any([type(x) not in (Tensor, LazyTensor) for x in given.args]):
             return
         if self._strict and trace.replays < _COMPARED_REPLAYS:
             return
@@ -175,57 +183,47 @@ class Function:
         if fast_call is not None:
             self._fast_calls[tuple(trace.argument_specs())] = fast_call
 
-    def _replay(
-        self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: CallbackLog
-    ) -> Any:
+    def _replay(self, trace: Trace, given: Arguments, log: CallbackLog) -> Any:
         if thread.recorders:
-            return _undo_on_error(trace.call, inputs, variables, log)
+            return _call_or_undo(trace, given, log)
         try:
-            return trace.run(inputs, variables, log)
+            return trace.run(given.inputs, given.variables, log)
         except Exception as error:
             log.rewind()
             with isolate(_OBSERVER):  # raises the error of the operation that failed
-                _undo_on_error(trace.call, inputs, variables, log)
+                _call_or_undo(trace, given, log)
             if is_out_of_memory(error):
                 raise exhausted(error, self._name) from None
             raise
 
-    def _compared(
-        self,
-        trace: Trace,
-        args: tuple,
-        kwargs: dict,
-        inputs: list[Tensor],
-        variables: list[Any],
-        log: CallbackLog,
-    ) -> Any:
+    def _compared(self, trace: Trace, given: Arguments, log: CallbackLog) -> Any:
         """Returns the outcome of a replay, which must equal the result of the Python function."""
         if trace.has_effects():
-            return self._replay(trace, inputs, variables, log)
-        variables_used = trace.variables(variables)
-        before, state = [v._current() for v in variables_used], random_state.state()
-        outcome = self._replay(trace, inputs, variables, log)
+            return self._replay(trace, given, log)
+        variables = trace.variables(given.variables)
+        before, state = [v._current() for v in variables], random_state.state()
+        outcome = self._replay(trace, given, log)
         if type(outcome) is Divergence:
             return outcome
-        replayed, drawn = [v._current() for v in variables_used], random_state.state()
-        commit(variables_used, before)
+        replayed, drawn = [v._current() for v in variables], random_state.state()
+        commit(variables, before)
         random_state.restore(state)
         with isolate():
-            expected = self.python_function(*args, **kwargs)
+            expected = self.python_function(*given.args, **given.kwargs)
         try:
-            eager = [v._current() for v in variables_used]
-            names = [f"variable {v.name!r}" for v in variables_used]
+            eager = [v._current() for v in variables]
+            names = [f"variable {v.name!r}" for v in variables]
             check_equal(expected, outcome, eager, replayed, names, self._name)
         except BaseException:
-            commit(variables_used, before)
+            commit(variables, before)
             random_state.restore(state)
             raise
-        commit(variables_used, replayed)
+        commit(variables, replayed)
         random_state.restore(drawn)
         return outcome
 
-    def _canonicalize(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
-        """Returns the ordered arguments, their signature, and the tensors and variables in them."""
+    def _canonicalize(self, args: tuple, kwargs: dict) -> Arguments:
+        """Orders the arguments, and finds their signature, tensors and variables."""
         if self._input_signature is None:
             args, kwargs = self._parameters.ordered(args, kwargs)
         else:
@@ -241,7 +239,7 @@ class Function:
             key = (key, tuple([variable._id for variable in variables]))
         if namespaces.foreign and namespaces.current_device() is not None:
             key = (key, namespaces.current_device())
-        return args, kwargs, key, inputs, variables
+        return Arguments(args, kwargs, key, inputs, variables)
 
     def _reaches(self, variable: Any) -> bool:
         """Returns whether the function can access `variable` other than by its arguments."""
@@ -250,14 +248,7 @@ class Function:
         return self._reached[variable._id]
 
     def _record(
-        self,
-        traces: SignatureTraces,
-        args: tuple,
-        kwargs: dict,
-        inputs: list[Tensor],
-        variables: list[Any],
-        log: CallbackLog,
-        keep: bool = True,
+        self, traces: SignatureTraces, given: Arguments, log: CallbackLog, keep: bool = True
     ) -> Any:
         """Runs the Python function and traces it.
 
@@ -265,11 +256,12 @@ class Function:
         """
         is_observed = bool(thread.recorders)
         begun, where = time.perf_counter(), caller_location()
+        args, kwargs, _, inputs, variables = given
         arguments = describe_arguments(self._parameters.names, args, kwargs)
         handles = list(map(placement.alias, inputs))
-        given = iter(handles)
-        traced_args = tuple([with_inputs(value, given) for value in args])
-        traced_kwargs = {name: with_inputs(kwargs[name], given) for name in sorted(kwargs)}
+        rest = iter(handles)
+        traced_args = tuple([with_inputs(value, rest) for value in args])
+        traced_kwargs = {name: with_inputs(kwargs[name], rest) for name in sorted(kwargs)}
         with self._lock:
             tracer = Tracer(handles, log, variables)
             tracer.argument_names = lambda: argument_names(self._parameters.signature, args, kwargs)
@@ -288,8 +280,7 @@ class Function:
                 entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, tracer)
                 if not traces.all:
-                    specs = {name: specs_in(value) for name, value in traced_kwargs.items()}
-                    traces.arguments = tuple(map(specs_in, traced_args)), specs
+                    traces.arguments = specs_in((traced_args, traced_kwargs))
             created = tracer.created
             if not keep or (is_observed and created):
                 tracer.undo()
@@ -310,7 +301,7 @@ class Function:
             return outcome
         log.rewind()
         if created:  # trace once more, without creating variables
-            return self._record(traces, args, kwargs, inputs, variables, log, keep)
+            return self._record(traces, given, log, keep)
         try:
             return trace.call(inputs, variables, log, read)
         except BaseException:
@@ -422,24 +413,15 @@ class Function:
         """Returns the trace that `record` creates for valid sizes of unknown dimensions."""
         return first_trace(self.python_function, count, record)
 
-    def _with_dummies(self, arguments: Any) -> Any:
-        """Returns `arguments` with dummy tensors in place of specs."""
-        return with_dummy_tensors(arguments)
-
     def _recorded(self, args: tuple, kwargs: dict) -> Trace:
         """Returns the first trace for arguments like these. Variables keep their values."""
-        given, named = self._with_dummies((args, kwargs))
-        ordered, ordered_kwargs, key, inputs, variables = self._canonicalize(given, named)
-        traces = self._signatures.setdefault(key, SignatureTraces())
+        given = self._canonicalize(*with_dummy_tensors((args, kwargs), self._zeros))
+        traces = self._signatures.setdefault(given.key, SignatureTraces())
         if not traces.all:
             log, state = CallbackLog(), random_state.state()
-            with isolate():
-                self._record(traces, ordered, ordered_kwargs, inputs, variables, log, keep=False)
-            if not traces.all:  # the first call created variables, so it is traced again
+            while not traces.all:  # if the first call creates variables, it is traced again
                 with isolate():
-                    self._record(
-                        traces, ordered, ordered_kwargs, inputs, variables, log, keep=False
-                    )
+                    self._record(traces, given, log, keep=False)
             random_state.restore(state)
         return traces.all[0]
 
@@ -546,9 +528,9 @@ def _no_fast_call(*_: Any) -> Any:
     return NotImplemented
 
 
-def _undo_on_error(call: Callable, inputs: list, variables: list, log: CallbackLog) -> Any:
+def _call_or_undo(trace: Trace, given: Arguments, log: CallbackLog) -> Any:
     try:
-        return call(inputs, variables, log)
+        return trace.call(given.inputs, given.variables, log)
     except BaseException:
         log.undo()
         raise

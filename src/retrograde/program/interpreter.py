@@ -145,6 +145,13 @@ def interpret_custom_gradient(
     values.update(zip(step.outputs, outputs, strict=True))
 
 
+def is_repeatable(step: Any) -> bool:
+    """Returns whether a step can run again without side effects."""
+    if type(step) is CustomGradient:
+        return True
+    return type(step) is Call and type(step.primitive) is not HostCallback
+
+
 def trace_gradient_function(tracer: Tracer, step: CustomGradient) -> tuple[Tracer, int, list]:
     """Traces the gradient function of a `custom_gradient`, as a continuation of the trace.
 

@@ -56,8 +56,8 @@ def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
         return list(calls)
     calls, specs = sum_slices(calls, specs, wanted)
     calls = _slices_first(calls)
+    whole = _Calls(calls, specs, wanted)
     tokens = _tokens(calls, specs)
-    uses = _Uses(calls, wanted)
     result: list[Call | Loop] = []
     place = 0
     while place < len(calls):
@@ -65,7 +65,7 @@ def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
         for period in _periods(tokens, place):
             iterations = _iterations(tokens, place, period)
             if iterations >= _FEWEST_ITERATIONS and iterations * period >= _FEWEST_CALLS:
-                found = _loop(calls, specs, uses, place, period, iterations)
+                found = _loop(whole, place, period, iterations)
                 if found is not None:
                     break
         if found is None:
@@ -127,36 +127,24 @@ def _iterations(tokens: np.ndarray, place: int, period: int) -> int:
     return length // period + 1
 
 
-class _Uses:
-    """The calls that read each value."""
+class _Calls:
+    """All calls of a program, and which of them read each value."""
 
-    def __init__(self, calls: Sequence[Call], wanted: set[int]) -> None:
-        self.users: dict[int, list[int]] = {}
+    def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> None:
+        self.calls, self.specs, self.wanted = calls, specs, wanted
+        self.readers: dict[int, list[int]] = {}
         for i, call in enumerate(calls):
             for n in call.inputs:
-                self.users.setdefault(n, []).append(i)
-        self.wanted = wanted
-
-    def outside(self, number: int, start: int, stop: int) -> bool:
-        """Returns whether a value is read outside the calls from `start` to `stop`."""
-        users = self.users.get(number, ())
-        return number in self.wanted or any(i < start or i >= stop for i in users)
+                self.readers.setdefault(n, []).append(i)
 
 
-def _loop(
-    calls: Sequence[Call],
-    specs: Sequence[Spec],
-    uses: _Uses,
-    start: int,
-    period: int,
-    iterations: int,
-) -> Loop | None:
+def _loop(whole: _Calls, start: int, period: int, iterations: int) -> Loop | None:
     """Returns the loop from `start` on, or `None` if its iterations are connected differently.
 
     The last iterations are omitted if only they are connected differently.
     """
     while iterations >= _FEWEST_ITERATIONS and iterations * period >= _FEWEST_CALLS:
-        loop = _Builder(calls, specs, uses, start, period, iterations).loop()
+        loop = _Builder(whole, start, period, iterations).loop()
         if isinstance(loop, Loop):
             return loop
         if loop < _FEWEST_ITERATIONS:
@@ -168,55 +156,42 @@ def _loop(
 class _Builder:
     """Determines how the iterations of a loop are connected."""
 
-    def __init__(
-        self,
-        calls: Sequence[Call],
-        specs: Sequence[Spec],
-        uses: _Uses,
-        start: int,
-        period: int,
-        iterations: int,
-    ) -> None:
-        self.calls = calls
-        self.specs = specs
-        self.uses = uses
-        self.start, self.period, self.iterations = start, period, iterations
-        self.stop = start + period * iterations
+    def __init__(self, whole: _Calls, start: int, period: int, iterations: int) -> None:
+        self.whole = whole
+        self.places = range(start, start + period * iterations)
+        self.count = iterations
+        starts = self.places[::period]
+        self.iterations = [whole.calls[i : i + period] for i in starts]
         self.carried: list[Carried] = []
         self.each: list[list[int]] = []
-        self._places: dict[int, tuple[int, int, int]] = {}
-        for i in range(start, self.stop):
-            iteration, c = divmod(i - start, period)
-            for o, n in enumerate(calls[i].outputs):
-                self._places[n] = iteration, c, o
-
-    def call(self, iteration: int, c: int) -> Call:
-        return self.calls[self.start + iteration * self.period + c]
+        self._makers = {
+            n: (iteration, c, o)
+            for iteration, calls in enumerate(self.iterations)
+            for c, call in enumerate(calls)
+            for o, n in enumerate(call.outputs)
+        }
 
     def loop(self) -> Loop | int:
         """Returns the loop, or the number of first iterations that are connected equally."""
+        body = self.iterations[0]
         sources = []
-        for c in range(self.period):
+        for c, call in enumerate(body):
             row = []
-            for q in range(len(self.call(0, c).inputs)):
+            for q in range(len(call.inputs)):
                 source = self._source(c, q)
                 if isinstance(source, int):
                     return source
                 row.append(source)
             sources.append(tuple(row))
         kept = self._kept()
-        numbers = [
-            [self.call(iteration, c).outputs for c in range(self.period)]
-            for iteration in range(self.iterations)
-        ]
-        body = [self.call(0, c) for c in range(self.period)]
-        specs = [[self.specs[n] for n in call.outputs] for call in body]
-        return Loop(self.iterations, body, sources, self.carried, self.each, kept, numbers, specs)
+        numbers = [[call.outputs for call in calls] for calls in self.iterations]
+        specs = [[self.whole.specs[n] for n in call.outputs] for call in body]
+        return Loop(self.count, list(body), sources, self.carried, self.each, kept, numbers, specs)
 
     def _source(self, c: int, q: int) -> tuple | int:
         """Returns the source of an input, or the number of iterations with the same source."""
-        numbers = [self.call(iteration, c).inputs[q] for iteration in range(self.iterations)]
-        places = [self._places.get(n) for n in numbers]
+        numbers = [calls[c].inputs[q] for calls in self.iterations]
+        places = [self._makers.get(n) for n in numbers]
         second = places[1]
         if all(p is None for p in places):
             if len(set(numbers)) == 1:
@@ -226,20 +201,15 @@ class _Builder:
             return next(iteration for iteration, p in enumerate(places) if p is not None)
         iteration, made_by, output = second
         if iteration == 1 and places[0] == (0, made_by, output):
-            expected: list = [(iteration, made_by, output) for iteration in range(self.iterations)]
+            expected: list = [(i, made_by, output) for i in range(self.count)]
             source: tuple = ("made", made_by, output)
         elif iteration == 0 and places[0] is None:
-            expected = [
-                None,
-                *((iteration - 1, made_by, output) for iteration in range(1, self.iterations)),
-            ]
+            expected = [None, *((i, made_by, output) for i in range(self.count - 1))]
             source = ("carried", self._index(self.carried, Carried(made_by, output, numbers[0])))
         else:
             return 0
-        wrong = next(
-            (t for t, (a, b) in enumerate(zip(places, expected, strict=True)) if a != b), None
-        )
-        return source if wrong is None else wrong
+        pairs = enumerate(zip(places, expected, strict=True))
+        return next((i for i, (a, b) in pairs if a != b), source)
 
     def _index(self, values: list, value: Any) -> int:
         if value not in values:
@@ -249,14 +219,15 @@ class _Builder:
     def _kept(self) -> list[tuple[int, int]]:
         """Returns the outputs that are read outside for all iterations, not only the last."""
         kept = []
-        for c in range(self.period):
-            for o in range(len(self.call(0, c).outputs)):
-                numbers = [
-                    self.call(iteration, c).outputs[o] for iteration in range(self.iterations)
-                ]
-                needed = [self.uses.outside(n, self.start, self.stop) for n in numbers]
+        for c, call in enumerate(self.iterations[0]):
+            for o in range(len(call.outputs)):
+                needed = [self._is_read_outside(calls[c].outputs[o]) for calls in self.iterations]
                 if any(needed[:-1]):
                     kept.append((c, o))
                 elif needed[-1] and not any(x[:2] == (c, o) for x in self.carried):
                     self.carried.append(Carried(c, o, None))
         return kept
+
+    def _is_read_outside(self, number: int) -> bool:
+        readers = self.whole.readers.get(number, ())
+        return number in self.whole.wanted or any(i not in self.places for i in readers)

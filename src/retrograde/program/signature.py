@@ -8,7 +8,7 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,19 @@ from retrograde.values.specs import TensorSpec, TypeSpec
 
 _PLAIN = (bool, int, complex, str, bytes, type(None))
 _BY_VALUE = (DType, TensorShape, TypeSpec, enum.Enum, np.dtype, type, slice)
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call, ordered and with defaults.
+
+    `key` is their signature. `inputs` are the tensors in them, and `variables` the variables.
+    """
+
+    args: tuple
+    kwargs: dict
+    key: Any
+    inputs: list[Tensor]
+    variables: list[Any]
 
 
 class Identity:

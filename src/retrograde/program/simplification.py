@@ -94,8 +94,8 @@ class Merged:
                     self._add_constant(number, value)
                 return
         is_merged = call.primitive.pure and type(call.primitive) is not HostCallback
-        attrs = hashable(call.attrs) if is_merged else None
-        if attrs is not None:
+        attrs = hashable(call.attrs) if call.attrs else ()
+        if is_merged and attrs is not None:
             key = (call.primitive.name, call.inputs, attrs)
             before = self._seen.setdefault(key, call.outputs)
             if before is not call.outputs:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from retrograde.core.apply import PRIMITIVES, apply
-from retrograde.core.host_callbacks import HostCallback
-from retrograde.core.program import Call, CustomGradient, needed
+from retrograde.core.program import CustomGradient, needed
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
-from retrograde.program.interpreter import interpret_custom_gradient
+from retrograde.program.interpreter import interpret_custom_gradient, is_repeatable
 from retrograde.program.tracing import Tracer
 
 
@@ -24,7 +21,7 @@ def tape_of_trace(
     starts = [tracer.number(x) for x in sources]
     stopped = {tracer.number(x) for x in stops}
     values = tracer.source_tensors()
-    steps = [step for step in tracer.steps if _is_repeatable(step)]
+    steps = [step for step in tracer.steps if is_repeatable(step)]
     steps = needed(steps, {*ends, *starts}.difference(values), known=values)
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
 
@@ -46,10 +43,3 @@ def tape_of_trace(
             for number in step.outputs:
                 enter(number)
     return tape, [values[n] for n in ends], [values[n] for n in starts]
-
-
-def _is_repeatable(step: Any) -> bool:
-    """Returns whether a step can run again without side effects."""
-    if type(step) is CustomGradient:
-        return True
-    return type(step) is Call and type(step.primitive) is not HostCallback

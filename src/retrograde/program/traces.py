@@ -135,8 +135,8 @@ class Trace:
         self, tracer: Tracer, results: ResultStructure, compiles: bool, fold: bool = True
     ) -> None:
         self.results = results
-        self.keys = tuple([e.key for e in tracer.steps if type(e) is Guard])
         self.guards = [e for e in tracer.steps if type(e) is Guard]
+        self.keys = tuple([guard.key for guard in self.guards])
         self.replays = 0
         self._tracer = tracer
         self._arguments = tracer.arguments
@@ -206,8 +206,7 @@ class Trace:
     def run(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> Any:
         """Runs the program on `inputs`. Variables change only after everything has succeeded."""
         variables = self.variables(arguments)
-        with self.lock if self._is_serialized else nullcontext():
-            return self._committed(lambda: self._run(inputs, variables, log), variables, log)
+        return self._committed(lambda: self._run(inputs, variables, log), variables, log)
 
     def _committed(
         self, compute: Callable[[], Any], variables: list[Any], log: CallbackLog
@@ -217,21 +216,19 @@ class Trace:
         If another thread changes a variable between its read and its write, everything is computed
         again. If host callbacks may write variables as well, the last write counts.
         """
-        while True:
-            outcome = compute()
-            if type(outcome) is Divergence:
-                return outcome
-            results, writes, read = outcome
-            updated = [p for p in writes if p in read] if self._is_serialized else []
-            if commit(
-                [variables[p] for p in writes],
-                list(writes.values()),
-                [variables[p] for p in updated],
-                [read[p] for p in updated],
-            ):
-                self.replays += 1
-                return results
-            log.rewind()
+        with self.lock if self._is_serialized else nullcontext():
+            while True:
+                outcome = compute()
+                if type(outcome) is Divergence:
+                    return outcome
+                results, writes, read = outcome
+                written = [variables[p] for p in writes]
+                places = [p for p in writes if p in read] if self._is_serialized else []
+                updated, expected = [variables[p] for p in places], [read[p] for p in places]
+                if commit(written, list(writes.values()), updated, expected):
+                    self.replays += 1
+                    return results
+                log.rewind()
 
     def _run(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
         """Returns the results, and the new and the old tensors of variables by place."""
@@ -337,10 +334,7 @@ class Trace:
             self._differentiable = DifferentiableProgram(
                 self._tracer, numbers, self.results.numbers, self._compiles
             )
-        with self.lock if self._is_serialized else nullcontext():
-            return self._committed(
-                lambda: self._called(inputs, variables, log, traced), variables, log
-            )
+        return self._committed(lambda: self._called(inputs, variables, log, traced), variables, log)
 
     def _called(
         self,
@@ -388,8 +382,8 @@ class SignatureTraces:
         """Adds a trace."""
         self.all.append(trace)
         self.latest = trace
-        for prefix in _prefixes(trace.keys):
-            self._branches[prefix] = trace
+        for i in range(len(trace.keys)):
+            self._branches[trace.keys[: i + 1]] = trace
 
     def first(self, variables: list[Any]) -> Trace | None:
         """Returns the trace to try first: the last one that matched."""
@@ -402,7 +396,3 @@ class SignatureTraces:
         """Returns the trace with the same guards as `trace`, up to the one that failed."""
         found = self._branches.get((*trace.keys[: divergence.place], divergence.key))
         return found if found is not None and found.fits(variables) else None
-
-
-def _prefixes(keys: tuple) -> Iterator[tuple]:
-    return (keys[: i + 1] for i in range(len(keys)))

@@ -64,27 +64,30 @@ def compute(jax: Any, entries: list[Call | Loop], values: Values, call_back: Cal
     slices = _slice_groups(entries)
     for entry in entries:
         if type(entry) is Call and entry.outputs in slices:
-            for group in slices[entry.outputs]:
-                _slice_rows(jax, group, values)
+            axis, group = slices[entry.outputs]
+            if group:
+                _slice_rows(jax, axis, group, values)
         elif type(entry) is Loop:
             _loop(jax, entry, values, call_back)
         elif _is_rows(entry, "unstack"):
             (x,) = entry.inputs
-            values.put_rows(list(entry.outputs), jax.numpy.moveaxis(values[x], _axis(entry), 0))
+            rows = jax.numpy.moveaxis(values[x], entry.attrs["axis"], 0)
+            values.put_rows(entry.outputs, rows)
         elif entry.primitive is PLACE_ROWS:
             rows = values.stacked(list(entry.inputs))
             values.put(entry.outputs, [place(jax.numpy, rows, **entry.attrs)])
         elif _is_rows(entry, "stack"):
             y = values.stacked(list(entry.inputs))
-            values.put(entry.outputs, [jax.numpy.moveaxis(y, 0, _axis(entry))])
+            values.put(entry.outputs, [jax.numpy.moveaxis(y, 0, entry.attrs["axis"])])
         else:
-            values.put(entry.outputs, _outputs(jax, entry, values, call_back))
+            arrays = [values[n] for n in entry.inputs]
+            values.put(entry.outputs, _run(jax, entry, arrays, call_back))
 
 
-def _slice_groups(entries: list) -> dict[tuple, list]:
+def _slice_groups(entries: list) -> dict[tuple, tuple[int, list[Call]]]:
     """Groups slices of one array that differ in one index only, by the outputs of the calls.
 
-    The first call has the whole group, and the others have an empty list.
+    The first call has the axis and the calls of its group. The others have no calls.
     """
     groups: dict[Any, list[Call]] = {}
     for entry in entries:
@@ -94,16 +97,15 @@ def _slice_groups(entries: list) -> dict[tuple, list]:
             for axis in single:
                 others = where[:axis] + where[axis + 1 :]
                 groups.setdefault((entry.inputs, axis, others), []).append(entry)
-    found: dict[tuple, list] = {}
+    found: dict[tuple, tuple[int, list[Call]]] = {}
     for (_, axis, _), calls in groups.items():
         if len(calls) >= _MANY_ROWS and all(call.outputs not in found for call in calls):
-            found |= {call.outputs: [] for call in calls}
-            found[calls[0].outputs] = [(axis, calls)]
+            found |= {call.outputs: (axis, []) for call in calls}
+            found[calls[0].outputs] = axis, calls
     return found
 
 
-def _slice_rows(jax: Any, group: tuple[int, list[Call]], values: Values) -> None:
-    axis, calls = group
+def _slice_rows(jax: Any, axis: int, calls: list[Call], values: Values) -> None:
     where = [slice(*part) for part in calls[0].attrs["where"]]
     where[axis] = slice(None)
     whole = jax.numpy.moveaxis(values[calls[0].inputs[0]][tuple(where)], axis, 0)
@@ -114,15 +116,6 @@ def _slice_rows(jax: Any, group: tuple[int, list[Call]], values: Values) -> None
 
 def _is_rows(call: Call, name: str) -> bool:
     return call.primitive.name == name and len(call.inputs) + len(call.outputs) > _MANY_ROWS
-
-
-def _axis(call: Call) -> int:
-    return call.attrs["axis"]
-
-
-def _outputs(jax: Any, call: Call, values: Any, call_back: Callable) -> Any:
-    arrays = [values[n] for n in call.inputs]
-    return _run(jax, call, arrays, call_back)
 
 
 def _run(jax: Any, call: Call, arrays: list, call_back: Callable) -> tuple:
@@ -148,12 +141,10 @@ def _loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None:
         inputs: dict[str, Any] = {"carried": carry, "each": each, "same": values}
         made: list[tuple] = []
         for call, sources in zip(loop.body, loop.sources, strict=True):
-            arrays = []
-            for kind, *where in sources:
-                if kind == "made":
-                    arrays.append(made[where[0]][where[1]])
-                else:
-                    arrays.append(inputs[kind][where[0]])
+            arrays = [
+                made[where[0]][where[1]] if kind == "made" else inputs[kind][where[0]]
+                for kind, *where in sources
+            ]
             made.append(_run(jax, call, arrays, call_back))
         following = tuple([made[c][o] for c, o, _ in loop.carried])
         return following, tuple([made[c][o] for c, o in loop.kept])

@@ -19,7 +19,7 @@ from retrograde.program.concrete_function import (
     with_dummy_tensors,
 )
 from retrograde.program.function import Function
-from retrograde.program.signature import describe
+from retrograde.program.signature import Arguments, describe
 from retrograde.program.traces import SignatureTraces, Trace
 from retrograde.program.tracing import CallbackLog
 from retrograde.program.unknown_sizes import NoCommonForm, SizedTrace, unknown_axes
@@ -61,12 +61,12 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
         args = tuple([decode(value) for value in signature["args"]])
         kwargs = decode(signature["kwargs"])
         signatures.append(f"{args} {kwargs or ''}".strip())
-        given = function._with_dummies(_with_variables((args, kwargs), {}))
-        *_, key, _, argument_variables = function._canonicalize(*given)
-        traces = function._signatures[key] = SignatureTraces()
+        given = with_dummy_tensors(_with_variables((args, kwargs)), unallocated)
+        found = function._canonicalize(*given)
+        traces = function._signatures[found.key] = SignatureTraces()
         traces.arguments = args, kwargs
         for trace in signature["traces"]:
-            traces.add(load_trace(trace, variables, tensors, argument_variables))
+            traces.add(load_trace(trace, variables, tensors, found.variables))
     return function
 
 
@@ -78,6 +78,8 @@ class LoadedFunction(Function):
     """
 
     common_forms: list[_CommonForm]
+    # No kernel runs on dummy tensors, and sizes from a damaged file can be huge.
+    _zeros = staticmethod(unallocated)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -85,39 +87,29 @@ class LoadedFunction(Function):
         self._verified: weakref.WeakSet[Trace] = weakref.WeakSet()
         self._evaluated: deque[Any] = deque()  # signatures of traces from common forms
 
-    def _with_dummies(self, arguments: Any) -> Any:
-        # No kernel runs on them, and sizes from a damaged file can be huge.
-        return with_dummy_tensors(arguments, unallocated)
-
-    def _replay(
-        self, trace: Trace, inputs: list[Tensor], variables: list[Any], log: CallbackLog
-    ) -> Any:
+    def _replay(self, trace: Trace, given: Arguments, log: CallbackLog) -> Any:
         if trace not in self._verified:
             with _report_damage(self._name), isolate():
-                trace.verify(inputs, variables, log)
+                trace.verify(given.inputs, given.variables, log)
             log.rewind()
             self._verified.add(trace)
-        return super()._replay(trace, inputs, variables, log)
+        return super()._replay(trace, given, log)
 
-    def _canonicalize(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any, list, list]:
-        result = super()._canonicalize(args, kwargs)
-        args, kwargs, key, _, _ = result
-        if key not in self._signatures:
+    def _canonicalize(self, args: tuple, kwargs: dict) -> Arguments:
+        given = super()._canonicalize(args, kwargs)
+        if given.key not in self._signatures:
             for form in self.common_forms:
                 with _report_damage(self._name):
-                    trace = form.trace_for(args, kwargs)
+                    trace = form.trace_for(given.args, given.kwargs)
                 if trace is not None:
                     self._drop_evaluated()
                     traces = SignatureTraces()
-                    traces.arguments = (
-                        tuple(map(specs_in, args)),
-                        {name: specs_in(value) for name, value in kwargs.items()},
-                    )
+                    traces.arguments = specs_in((given.args, given.kwargs))
                     traces.add(trace)
-                    self._signatures[key] = traces
-                    self._evaluated.append(key)
+                    self._signatures[given.key] = traces
+                    self._evaluated.append(given.key)
                     break
-        return result
+        return given
 
     def _drop_evaluated(self) -> None:
         """Drops the oldest trace from a common form, if there are too many."""
@@ -189,13 +181,16 @@ def _parameter(data: list) -> inspect.Parameter:
     return inspect.Parameter(name, inspect._ParameterKind[kind], default=value)
 
 
-def _with_variables(value: Any, made: dict[int, Variable]) -> Any:
-    """Replaces the specs of variables in `value` by variables of zeros."""
-    if isinstance(value, VariableSpec):
+def _with_variables(arguments: Any) -> Any:
+    """Replaces the specs of variables in `arguments` by variables of zeros."""
+    made: dict[int, Variable] = {}
+
+    def replaced(value: Any) -> Any:
+        if not isinstance(value, VariableSpec):
+            return value
         if value.place not in made:
             zeros = unallocated(value.shape, dtypes.as_dtype(value.dtype).numpy_dtype)
             made[value.place] = Variable(Tensor(zeros), trainable=value.trainable)
         return made[value.place]
-    if nest.is_nested(value):
-        return nest.rebuild(value, [_with_variables(v, made) for v in nest.children(value)])
-    return value
+
+    return nest.map_leaves(replaced, arguments)

@@ -72,7 +72,7 @@ def save_function(function: Function, writer: FunctionWriter) -> dict:
     for traces in function._signatures.values():
         if not traces.all:
             continue
-        args, kwargs = _with_specs(traces.arguments, [])
+        args, kwargs = _with_variable_specs(traces.arguments)
         what = f"The function {name}"
         signatures.append(
             {
@@ -106,14 +106,6 @@ def save_function(function: Function, writer: FunctionWriter) -> dict:
     }
 
 
-class _TemporaryWriter(FunctionWriter):
-    """Collects constants that are not saved as they are."""
-
-    def __init__(self, writer: FunctionWriter) -> None:
-        super().__init__(writer.rules)
-        self.variables = writer.variables
-
-
 def _save_common_form(
     function: Function, args: tuple, kwargs: dict, writer: FunctionWriter
 ) -> dict | None:
@@ -127,7 +119,8 @@ def _save_common_form(
         return SizedTrace(sizes, fresh._recorded(given, named))
 
     def sample(recorded: SizedTrace) -> Sample:
-        temporary = _TemporaryWriter(writer)
+        temporary = FunctionWriter(writer.rules)  # for constants that are not saved as they are
+        temporary.variables = writer.variables
         return Sample(
             recorded.sizes, _save_trace(recorded.trace, temporary, what), temporary.tensors
         )
@@ -241,13 +234,15 @@ def _is_host(call: Call) -> bool:
     return type(call.primitive) is HostCallback
 
 
-def _with_specs(value: Any, found: list[Variable]) -> Any:
-    """Replaces the variables in `value` by specs, and collects them in `found`."""
-    held = tensor_or_variable(value)
-    if isinstance(held, Variable):
-        place = next((i for i, v in enumerate(found) if v is held), len(found))
-        found += [held] if place == len(found) else []
+def _with_variable_specs(arguments: Any) -> Any:
+    """Replaces the variables in `arguments` by specs."""
+    places: dict[int, int] = {}
+
+    def replaced(value: Any) -> Any:
+        held = tensor_or_variable(value)
+        if not isinstance(held, Variable):
+            return value
+        place = places.setdefault(held._id, len(places))
         return VariableSpec(place, list(held._spec.shape), held.dtype.name, held.trainable)
-    if nest.is_nested(value):
-        return nest.rebuild(value, [_with_specs(child, found) for child in nest.children(value)])
-    return value
+
+    return nest.map_leaves(replaced, arguments)

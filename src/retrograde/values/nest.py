@@ -99,6 +99,11 @@ def pack(structure: Any, values: Iterator[Any], expand_composites: bool = False)
     return rebuild(structure, inner)
 
 
+def map_leaves(f: Callable, structure: Any) -> Any:
+    """Returns `structure` with `f(leaf)` in place of each leaf."""
+    return pack(structure, map(f, leaves(structure)))
+
+
 def rebuild(structure: Any, inner: list) -> Any:
     """Returns a structure of the same type with `inner` as its `children`."""
     kind = type(structure)
