@@ -91,6 +91,28 @@ def test_invalid_and_missing_files(tmp_path, capsys):
     assert "No such file or directory" in capsys.readouterr().err
 
 
+def test_refused_options_and_backends_are_listed(tmp_path, capsys):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import os\n"
+        'os.environ["KERAS_BACKEND"] = "jax"\n'
+        "import keras\n"
+        "keras.Input((3,), sparse=True)\n"
+        "keras.Input((3,), sparse=False)\n"
+        "keras.layers.JaxLayer(print)\n"
+        'os.environ["KERAS_BACKEND"] = "tensorflow"\n'
+    )
+
+    assert main(["check", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines()[:-1] == [
+        f"{path}:2: KERAS_BACKEND=jax selects another backend, but in a program that runs on "
+        "retrograde in place of TensorFlow it must be 'tensorflow' or unset.",
+        f"{path}:4: tf.keras.Input(sparse=True): Keras layers do not support sparse inputs on "
+        "retrograde. Pass dense tensors.",
+        f"{path}:6: tf.keras.layers.JaxLayer: It requires another Keras backend.",
+    ]
+
+
 def test_a_folder_without_programs_is_an_error(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("import tensorflow")
 

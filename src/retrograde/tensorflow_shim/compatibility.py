@@ -107,6 +107,23 @@ def _sources(path: pathlib.Path) -> list[tuple[Any, str | bytes]]:
 
 # Supported names
 
+_BACKEND_VARIABLE = "KERAS_BACKEND="
+_NO_SPARSE_INPUTS = "Keras layers do not support sparse inputs on retrograde. Pass dense tensors."
+_NO_RAGGED_INPUTS = "Keras layers do not support ragged inputs on retrograde. Pad them first."
+_ANOTHER_BACKEND = "It requires another Keras backend."
+
+# Names and options that exist in Keras but raise an error on this backend.
+_REFUSED = {
+    **{
+        f"tf.keras.{name}({option}=True)": reason
+        for name in ("Input", "layers.Input", "layers.InputLayer")
+        for option, reason in (("sparse", _NO_SPARSE_INPUTS), ("ragged", _NO_RAGGED_INPUTS))
+    },
+    "tf.keras.layers.FlaxLayer": _ANOTHER_BACKEND,
+    "tf.keras.layers.JaxLayer": _ANOTHER_BACKEND,
+    "tf.keras.layers.TorchModuleWrapper": _ANOTHER_BACKEND,
+}
+
 
 def _find_unsupported(use: Use) -> tuple[str, str] | None:
     """Returns the unsupported name and a message; `None` if the name is supported."""
@@ -115,6 +132,13 @@ def _find_unsupported(use: Use) -> tuple[str, str] | None:
 
 
 def _unsupported_path(path: str) -> tuple[str, str] | None:
+    if path in _REFUSED:
+        return path, _REFUSED[path]
+    if path.startswith(_BACKEND_VARIABLE):
+        return path, (
+            f"{path} selects another backend, but in a program that runs on retrograde in place of "
+            "TensorFlow it must be 'tensorflow' or unset."
+        )
     top, _, below = path.partition(".")
     if top in missing.PACKAGES:
         return top, missing.package_message(top)
@@ -149,6 +173,21 @@ def _canonical(module: str) -> str | None:
     if top == "keras":
         return f"tf.keras{dot}{below}"
     return module if top in missing.PACKAGES else None
+
+
+def _selected_backend(node: ast.Assign) -> str | None:
+    """Returns the value that an assignment to `os.environ["KERAS_BACKEND"]` sets."""
+    match node:
+        case ast.Assign(
+            targets=[
+                ast.Subscript(
+                    value=ast.Attribute(attr="environ"), slice=ast.Constant(value="KERAS_BACKEND")
+                )
+            ],
+            value=ast.Constant(value=str(backend)),
+        ):
+            return backend
+    return None
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -239,11 +278,24 @@ class _UseCollector(ast.NodeVisitor):
         else:
             self.visit(node.value)
 
+    def visit_Call(self, node: ast.Call) -> None:
+        """Collects options that are refused."""
+        for option in node.keywords:
+            if isinstance(option.value, ast.Constant) and option.value.value is True:
+                calls = [f"{path}({option.arg}=True)" for path in self._paths(node.func)]
+                refused = [call for call in calls if call in _REFUSED]
+                if refused:
+                    self._use(node, refused)
+        self.generic_visit(node)
+
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Store):
             self._scopes[-1][node.id] = ()
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        backend = _selected_backend(node)
+        if backend not in (None, "", "tensorflow"):
+            self._use(node, [f"{_BACKEND_VARIABLE}{backend}"])
         self.visit(node.value)
         paths = self._paths(node.value)
         for target in node.targets:
