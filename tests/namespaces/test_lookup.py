@@ -6,21 +6,21 @@ import threading
 
 import numpy as np
 import pytest
-from tests.data.answers import answer, same
 
 import retrograde as tf
 from retrograde.lookup.mutable import decode_table, encode_table
+from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_raises
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
-ANSWERS = json.loads((DATA / "lookup_answers.json").read_text())
+RESULTS = json.loads((DATA / "lookup_results.json").read_text())
 
 
-@pytest.mark.parametrize("call", ANSWERS)
+@pytest.mark.parametrize("call", RESULTS)
 def test_result_agrees_with_tensorflow(call):
-    actual = answer(call, tf)
+    actual = evaluate(call, tf)
 
-    assert same(actual, ANSWERS[call]), f"got {actual}, expected {ANSWERS[call]}"
+    assert is_close(actual, RESULTS[call]), f"got {actual}, expected {RESULTS[call]}"
 
 
 def words(**entries):

@@ -10,12 +10,13 @@ import numpy as np
 from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.lookup._tables import LookupInterface, as_keys, check_dtypes, look_up, map_keys
+from retrograde.lookup.initializers import TableInitializerBase
 from retrograde.ops._hashes import fingerprint64
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
 from retrograde.strings._elementwise import array_of
 from retrograde.values import dtypes
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import FailedPreconditionError, invalid
 
 
@@ -37,6 +38,7 @@ class StaticHashTable(LookupInterface):
         name: str | None = None,
         experimental_is_anonymous: bool = False,
     ) -> None:
+        expect(initializer, TableInitializerBase, "StaticHashTable", "a table initializer")
         super().__init__(initializer.key_dtype, initializer.value_dtype, name or "hash_table")
         check_dtypes(self._key_dtype, self._value_dtype, "StaticHashTable")
         default = as_tensor(default_value, self._value_dtype.numpy_dtype)
@@ -125,6 +127,9 @@ class StaticVocabularyTable(LookupInterface):
         self._table = None
         key_dtype = dtypes.string if lookup_key_dtype is None else dtypes.as_dtype(lookup_key_dtype)
         if initializer is not None:
+            expect(
+                initializer, TableInitializerBase, "StaticVocabularyTable", "a table initializer"
+            )
             if initializer.value_dtype != dtypes.int64:
                 raise TypeError(
                     f"Invalid `value_dtype`, expected int64 but got {initializer.value_dtype!r}."

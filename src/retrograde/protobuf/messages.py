@@ -18,7 +18,7 @@ from retrograde.protobuf.text_format import to_text
 _MOST_LEVELS = 100  # of messages in messages
 
 
-class DecodeError(Exception):
+class DecodeError(ValueError):
     """Data is not a message of the expected type."""
 
 

@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 def plans_for(features: Any, *kinds: type, where: str = "features") -> tuple[tuple, ...]:
     """Returns the plans of a dict of features, as plain tuples. Only `kinds` are allowed."""
     if not isinstance(features, Mapping):
-        raise AttributeError(f"`{where}` must be a dict of features. Received: {shown(features)}.")
+        raise TypeError(f"`{where}` must be a dict of features. Received: {shown(features)}.")
     return tuple([tuple(_plan(name, features[name], kinds, where)) for name in sorted(features)])
 
 

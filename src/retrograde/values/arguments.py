@@ -13,11 +13,16 @@ brief = _shortened.repr  # for messages with long values
 
 
 def shown(value: Any) -> str:
-    """Returns `repr(value)`, or `brief(value)` if `value` is nested too deeply."""
+    """Returns `repr(value)`, or `brief(value)` if `value` is nested too deeply.
+
+    If the text does not fit in memory, it is the type of the value.
+    """
     try:
         return repr(value)
     except RecursionError:
         return brief(value)
+    except MemoryError:
+        return f"a {type(value).__name__}"
 
 
 def as_text(value: Any) -> str:
