@@ -101,7 +101,7 @@ def pack(structure: Any, values: Iterator[Any], expand_composites: bool = False)
 
 def map_leaves(f: Callable, structure: Any) -> Any:
     """Returns `structure` with `f(leaf)` in place of each leaf."""
-    return pack(structure, map(f, leaves(structure)))
+    return pack(structure, iter([f(leaf) for leaf in leaves(structure)]))
 
 
 def rebuild(structure: Any, inner: list) -> Any:
