@@ -129,6 +129,15 @@ RETIRED = [
     ("tested by table", "table-driven tests"),
     ("rules of the house", "conventions"),
     ("judges?", "discriminator"),
+    ("undamaged", "intact"),
+    ("answers? (?:of|from) tensorflow", "TensorFlow's results"),
+    ("calls? of (?:a|the) traced function", "call to a traced function"),
+    ("however (?:many|large|long)", "regardless of the number, size or length"),
+    ("and its like", "and related functions"),
+    ("whichever", "regardless of which"),
+    ("(?:hand|give)s? (?:back|over)", "return, pass"),
+    ("(?:leave|leaves|left) no cycles", "create no reference cycles"),
+    ("\\d+ to \\d+ deep", "channels"),
 ]
 
 # The first words of docstrings that do not start with a verb.

@@ -21,6 +21,13 @@ from tools.check_vocabulary import Hit, find, find_docstrings
         ("Raises an error of NumPy's.", 1, "an error of numpy's", "a NumPy …"),
         ("a name of TensorFlow's that is missing", 1, "a name of tensorflow's", "a NumPy …"),
         ("the derivative by its exponent", 1, "derivative by its", "with respect to"),
+        (
+            "in each call of the\ntraced function",
+            1,
+            "call of the traced function",
+            "call to a traced function",
+        ),
+        ("images, 64 to 64 deep", 1, "64 to 64 deep", "channels"),
     ],
 )
 def test_finds(text, line, phrase, replacement):

@@ -8,8 +8,8 @@ With prefactor = x ** a * exp(-x) / gamma(a + 1), which has derivatives in close
 for u from 0 to infinity. Differentiating an integral with respect to `a` multiplies its integrand
 by powers of -u, or of log(1 + u / x). These do not change sign, so there is no cancellation at any
 order. A substitution makes the integrands decay doubly exponentially at both ends. Then the
-trapezoidal rule is accurate to rounding error with a fixed number of points, however large the
-arguments are.
+trapezoidal rule is accurate to rounding error with a fixed number of points, regardless of the size
+of the arguments.
 
 Functions of `a` are represented by lists of Taylor coefficients: the value, the derivative, half
 the second derivative, and so on.
@@ -50,7 +50,7 @@ def gamma_sample_derivative_kernel(xp, a, x, *, order):
     """Computes the derivative of a gamma sample x with respect to `a` at a fixed quantile.
 
     It is minus the derivative of igamma with respect to `a`, divided by the density
-    prefactor * a / x. The prefactor cancels, so nothing overflows, however large `a` is. The result
+    prefactor * a / x. The prefactor cancels, so nothing overflows for large `a`. The result
     is differentiated `order` more times with respect to `a`.
     """
     dtype = a.dtype

@@ -236,7 +236,7 @@ def convolve_filter(x, g, windows, all_taps=False):
 
     _run(work, parts, is_shared)
     total = sums.pop(0)
-    for start in sorted(sums):  # in a fixed order, whichever thread was first
+    for start in sorted(sums):  # in a fixed order, regardless of the order of threads
         total += sums[start]
     if lines.crosses_lines and not np.isfinite(total).all():
         # An infinite value may have been multiplied by a zero of the padding.

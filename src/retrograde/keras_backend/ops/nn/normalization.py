@@ -22,7 +22,7 @@ from retrograde.ops.shaping import reshape
 def moments(x, axes, keepdims=False, synchronized=False):
     """Computes the mean and variance over `axes`, in float32 for half-precision inputs.
 
-    If they are `synchronized`, they are those of the batches of all replicas.
+    If they are `synchronized`, they are computed over the batches of all replicas.
     """
     x_in = inexact(x)
     dtype, x = x_in.dtype.name, at_least_float32(x_in)
