@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.values.nest import flatten, flatten_with_pack
+from retrograde.values.nest import flatten, flatten_with_pack, map_leaves
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -76,3 +76,10 @@ def test_a_range_that_is_too_long_raises():
         tf.nest.flatten(range(10**9))
     with pytest.raises(ValueError, match="A structure has too many elements: range"):
         tf.nest.flatten(range(10**400))
+
+
+def test_map_leaves_keeps_the_structure():
+    structure = {"b": [1, (2, 3)], "a": None}
+    mapped = map_leaves(lambda leaf: leaf if leaf is None else 10 * leaf, structure)
+    assert mapped == {"b": [10, (20, 30)], "a": None}
+    assert list(mapped) == ["b", "a"]

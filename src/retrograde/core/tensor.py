@@ -83,7 +83,12 @@ class Tensor(_TensorBase):
     @property
     def shape(self) -> TensorShape:
         """The shape."""
-        return TensorShape(self._spec.shape)
+        spec = self._spec
+        if type(spec) is not np.ndarray:
+            return TensorShape(spec.shape)
+        shape = _new(TensorShape)  # without the checks of `__init__`: Keras reads shapes often
+        shape._dims = spec.shape
+        return shape
 
     @property
     def dtype(self) -> DType:

@@ -108,7 +108,8 @@ class Merged:
         if type(call.primitive) is HostCallback:
             with isolate():
                 return call.evaluate(arrays)
-        return thread.recorders.quietly(call.evaluate, arrays)
+        y = thread.recorders.quietly(call.primitive.run, arrays, call.attrs)
+        return y if call.primitive.outputs else (y,)
 
 
 def renamed(step: Any, same: dict[int, int]) -> Any:

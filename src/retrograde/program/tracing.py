@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core import namespaces
 from retrograde.core.apply import apply
 from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
@@ -453,7 +454,10 @@ class Tracer(Recorder):
             self.read(variable)
             before = variable._current()
             value = apply(primitive, (before, operand))
-            new = move_like(value_of(value), before, variable._id)
+            if namespaces.foreign:
+                new = move_like(value_of(value), before, variable._id)
+            else:
+                new = Tensor(value._array, variable._id)
             self._write(variable, before, new, value)
 
     def escape(self, tensor: Any, how: str) -> None:
