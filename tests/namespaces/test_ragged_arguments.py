@@ -66,3 +66,36 @@ def test_resize_accepts_images_of_different_sizes():
     resized = tf.image.resize(images, [2, 2])
     assert resized.shape == (2, 2, 2, 1)
     assert resized[1].numpy().ravel().tolist() == [2.0] * 4
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_custom_gradients_of_ragged_tensors(wrap):
+    @tf.custom_gradient
+    def square(x):
+        return x * x, lambda dy: dy * x * 2.0
+
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = wrap(square)(x)
+
+    assert y.to_list() == [[1.0, 4.0], [9.0]]
+    assert tape.gradient(y, x).to_list() == [[2.0, 4.0], [6.0]]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_python_functions_get_ragged_tensors(wrap):
+    x = tf.ragged.constant([[1, 2, 3], [4]])
+    f = wrap(lambda x: tf.py_function(lambda r: tf.reduce_sum(r, axis=1), [x], tf.int32))
+
+    assert f(x).numpy().tolist() == [6, 4]
+    assert f(x + 1).numpy().tolist() == [9, 5]
+
+
+def test_map_fn_over_the_rows_of_a_sparse_tensor():
+    x = tf.sparse.from_dense([[1, 2], [3, 0]])
+
+    sums = tf.map_fn(tf.sparse.reduce_sum, x, fn_output_signature=tf.int32)
+    assert sums.numpy().tolist() == [3, 3]
+    same = tf.map_fn(lambda row: row, x)
+    assert tf.sparse.to_dense(same).numpy().tolist() == [[1, 2], [3, 0]]

@@ -17,6 +17,7 @@ from retrograde.core.plans import Plan
 from retrograde.core.recorders import Recorder, notify, thread, use_recorders
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes, nest
+from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.source_location import SourceLocation, caller_location
 
@@ -126,6 +127,12 @@ class _Decorated:
         with use_recorders([*thread.recorders, watcher]):
             result, grad_fn = self._f(*args, **kwargs)
         inputs = nest.flatten(list(args))
+        pack_result = None
+        if any(isinstance(x, CompositeTensor) for x in (*inputs, *nest.flatten(result))):
+            grad_fn = _on_components(grad_fn, result)
+            pack_result = functools.partial(nest.pack, result, expand_composites=True)
+            inputs = list(nest.leaves(inputs, expand_composites=True))
+            result = list(nest.leaves(result, expand_composites=True))
         variables = captured_variables(watcher.variables, inputs)
         if variables and not _takes_variables(grad_fn):
             raise TypeError(
@@ -147,7 +154,32 @@ class _Decorated:
 
         rule: Any = pull
         rule.of = (self._f, args, kwargs, variables)  # for `verify`
-        return record_custom(getattr(self, "__name__", "custom"), rule, inputs + variables, result)
+        name = getattr(self, "__name__", "custom")
+        outputs = record_custom(name, rule, inputs + variables, result)
+        return outputs if pack_result is None else pack_result(iter(nest.flatten(outputs)))
+
+
+def _on_components(grad_fn: Callable, result: Any) -> Callable:
+    """Wraps a gradient function of composite tensors as a function of their components."""
+    components = list(nest.leaves(result, expand_composites=True))
+
+    @functools.wraps(grad_fn)
+    def on_components(*upstream: Any, **kwargs: Any) -> Any:
+        # The cotangent of a composite has its partitions or indices, which are integers.
+        leaves = [
+            g if x._spec.dtype in dtypes.INEXACT else x
+            for g, x in zip(upstream, components, strict=True)
+        ]
+        packed = nest.pack(result, iter(leaves), expand_composites=True)
+        returned = grad_fn(*nest.flatten(packed), **kwargs)
+        gradients, *of_variables = returned if kwargs else (returned,)
+        flat = [
+            None if isinstance(g, Tensor) and g._spec.dtype not in dtypes.INEXACT else g
+            for g in nest.leaves(gradients, expand_composites=True)
+        ]
+        return (flat, *of_variables) if kwargs else flat
+
+    return on_components
 
 
 def captured_variables(variables: dict[int, Any], inputs: list) -> list:

@@ -321,26 +321,39 @@ class Cache(_RowStep):
         super().__init__(input)
         self.cached: list | None = None
 
-    def _fill_cache(self, items: Iterator, size_of: Callable[[Any], int]) -> Iterator:
+    def _fill_cache(self, items: Iterator) -> Iterator:
         """Yields the items. If their number is known, the cache is filled before the last one."""
-        filled, missing = [], self.input.cardinality()
+        filled, count = [], self.input.cardinality()
         for item in items:
             filled.append(item)
-            missing -= size_of(item)
-            if missing == 0:
+            if len(filled) == count:
                 self.cached = filled
             yield item
+        self.cached = filled
+
+    def _fill_cache_with_tables(self, tables: _row_indices.Tables) -> _row_indices.Tables:
+        """Yields the tables. If the number of rows is known, the last row is a separate table."""
+        filled, missing = [], self.input.cardinality()
+        for table in tables:
+            filled.append(table)
+            missing -= table.shape[1]
+            if missing == 0:
+                yield table[:, :-1]
+                self.cached = filled
+                yield table[:, -1:]
+            else:
+                yield table
         self.cached = filled
 
     def tables(self, run: Run) -> _row_indices.Tables:
         if self.cached is not None:
             return iter(self.cached)
-        return self._fill_cache(self.input.tables(run), lambda table: table.shape[1])
+        return self._fill_cache_with_tables(self.input.tables(run))
 
     def elements(self, run: Run) -> Iterator:
         if self.cached is not None:
             return iter(self.cached)
-        return self._fill_cache(self.input.open(run), lambda _: 1)
+        return self._fill_cache(self.input.open(run))
 
     def cardinality(self) -> int:
         return self.input.cardinality()

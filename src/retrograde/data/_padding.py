@@ -49,10 +49,11 @@ def _shapes(shapes: Any, structure: Any) -> Any:
 
 
 def _shape(shape: Any) -> TensorShape:
+    sizes = shape
     if isinstance(shape, (list, tuple)):
-        shape = [None if size == -1 else size for size in shape]
+        sizes = [None if size == -1 else size for size in shape]
     try:
-        return TensorShape(shape)
+        return TensorShape(sizes)
     except TypeError:
         raise ValueError(
             f"`padded_shapes` must contain shapes. Received: {shown(shape)}."

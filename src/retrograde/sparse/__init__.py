@@ -7,5 +7,8 @@ from retrograde.sparse import (
 from retrograde.sparse import (
     counting as _counting,  # noqa: F401 (it binds a handler)
 )
+from retrograde.sparse import (
+    shaping as _shaping,  # noqa: F401 (it binds a handler)
+)
 
 __getattr__, __dir__ = from_stub(__name__)

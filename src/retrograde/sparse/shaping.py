@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from retrograde.ops.casting import stop_gradient
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather
-from retrograde.ops.shaping import broadcast_to
+from retrograde.ops.shaping import broadcast_to, stack
 from retrograde.ops.shaping import concat as concat_tensors
 from retrograde.ops.slicing import true_indices
 from retrograde.sparse._indices import (
@@ -28,7 +28,7 @@ from retrograde.sparse._indices import (
     sort_order,
     take,
 )
-from retrograde.sparse.tensor import SparseTensor
+from retrograde.sparse.tensor import HANDLERS, SparseTensor
 from retrograde.values.arguments import expect, shown
 from retrograde.values.errors import invalid, reports_out_of_memory
 from retrograde.values.shapes import normalize_axis
@@ -346,3 +346,17 @@ def append_default(values: Tensor, default: Tensor, times: int) -> Tensor:
             f"{tuple(default.shape)}."
         )
     return concat_tensors(values, broadcast_to(default, shape=(times,)), axis=0)
+
+
+def _map_fn(_: Any, fn: Callable, elems: SparseTensor, *_args: Any, **_options: Any) -> Any:
+    """Maps `fn` over the first axis. Sparse results become the slices of a SparseTensor."""
+    count, *sizes = np.asarray(elems.dense_shape).tolist()
+    zeros = [0] * len(sizes)
+    rows = [reshape(slice(elems, [i, *zeros], [1, *sizes]), sizes) for i in range(count)]
+    results = [fn(row) for row in rows]
+    if all(isinstance(y, SparseTensor) for y in results):
+        return concat(0, [expand_dims(y, 0) for y in results])
+    return stack(*map(as_tensor, results), axis=0)
+
+
+HANDLERS["map_fn"] = _map_fn

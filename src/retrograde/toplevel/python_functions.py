@@ -21,6 +21,7 @@ from retrograde.ops.host_functions import CallbackResult, call_on_each_replay
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes, errors, nest
 from retrograde.values.arguments import as_text
+from retrograde.values.composites import CompositeTensor
 from retrograde.values.dtypes import as_dtype
 from retrograde.values.errors import to_list
 from retrograde.values.specs import TensorSpec
@@ -41,7 +42,10 @@ def py_function(
     if func is None or inp is None:
         return _decorator(py_function, func, Tout)
     _check(func, Tout)
-    inputs = [convert_to_tensor(x) for x in to_list("py_function", inp)]
+    arguments = to_list("py_function", inp)
+    inputs = [x if isinstance(x, CompositeTensor) else convert_to_tensor(x) for x in arguments]
+    if any(isinstance(x, CompositeTensor) for x in inputs):
+        func, inputs = _of_components(func, inputs)
     is_sequence = isinstance(Tout, (list, tuple))
     output_dtypes = [_dtype(t) for t in Tout] if is_sequence else [_dtype(Tout)]
     if thread.recorders.tracer is None:
@@ -49,6 +53,15 @@ def py_function(
     else:
         outputs = _call_each_time(func, inputs, output_dtypes)
     return outputs if is_sequence else outputs[0]
+
+
+def _of_components(func: Callable, inputs: list) -> tuple[Callable, list]:
+    """Returns `func` as a function of the components of composite tensors, and the components."""
+
+    def on_components(*tensors: Tensor) -> Any:
+        return func(*nest.pack(inputs, iter(tensors), expand_composites=True))
+
+    return on_components, list(nest.leaves(inputs, expand_composites=True))
 
 
 def _call(func: Callable, inputs: list, output_dtypes: list) -> list:
