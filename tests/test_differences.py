@@ -3,6 +3,7 @@
 import gzip
 import importlib
 import io
+import sys
 import threading
 import zlib
 
@@ -446,6 +447,24 @@ def test_restoring_an_iterator_recomputes_only_steps_that_depend_on_elements(
     assert calls == expected_calls
 
 
+def test_slices_are_tensors():
+    with pytest.raises(ValueError, match="unsupported type"):
+        tf.data.Dataset.from_tensor_slices([tf.data.Dataset.range(2), tf.data.Dataset.range(3)])
+    with pytest.raises(ValueError, match="unsupported type"):
+        tf.data.Dataset.from_tensor_slices([tf.TensorArray(tf.int32, 1)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be greater than zero"):
+        tf.data.Dataset.range(4).batch(2).rebatch([0, 2])
+
+
+def test_repeat_ends_at_an_empty_pass():
+    sizes = iter([1, 0, 2])
+    data = tf.data.Dataset.from_generator(
+        lambda: iter(range(next(sizes))), output_signature=tf.TensorSpec([], tf.int64)
+    )
+
+    assert [int(x) for x in data.shuffle(10).repeat().take(3)] == [0]
+
+
 # Checkpoints
 
 
@@ -557,6 +576,25 @@ def test_constants_have_full_precision_in_float64():
 def test_half_precision_sums_accumulate_in_float32():
     x = tf.fill([4096], tf.constant(1.0, tf.float16) / 3)
     np.testing.assert_allclose(float(tf.reduce_sum(x)), 4096 / 3, rtol=1e-3)
+
+
+def test_tensors_have_no_attributes_of_their_own():
+    with pytest.raises(AttributeError):
+        tf.constant(1.0).tag = 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python classes have no buffers before 3.12")
+def test_tensors_have_a_buffer():
+    assert memoryview(tf.constant([1.0, 2.0])).nbytes == 8
+
+
+def test_nest_does_not_flatten_objects():
+    class Pair:
+        def __tf_flatten__(self):
+            return (), (1, 2)
+
+    pair = Pair()
+    assert tf.nest.flatten([pair]) == [pair]
 
 
 # Operations
@@ -809,6 +847,23 @@ def test_an_inner_function_is_part_of_the_outer_trace():
     outer(tf.constant(1.0))
     assert not outer.recordings()[0].compiled
     assert "np.sin" in outer.source()
+
+
+def test_a_format_specification_reads_the_value():
+    f = tf.function(lambda x: tf.constant(f"{x:.1f}"))
+
+    assert f(tf.constant(1.25)).numpy() == b"1.2"
+    assert f(tf.constant(2.5)).numpy() == b"2.5"
+
+
+def test_variables_are_created_in_the_first_call_only():
+    @tf.function
+    def f():
+        v = tf.Variable(3, experimental_enable_variable_lifting=False)
+        return v.assign_add(5)
+
+    with pytest.raises(ValueError, match="singleton"):
+        [f() for _ in range(2)]
 
 
 # Programs
