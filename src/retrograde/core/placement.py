@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from retrograde.core.device_tensors import (
     required_jax,
 )
 from retrograde.core.lazy import LazyTensor, Materializer
-from retrograde.core.program import hashable
+from retrograde.core.program import Call, hashable
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values.errors import exhausted, is_out_of_memory
 
@@ -42,6 +42,9 @@ _EXPANDING = frozenset(
         "random_integers",
     )
 )
+
+# Primitives that raise errors that depend on values, which compiled code cannot do
+_CHECKS = frozenset(("check_numerics", "check_range"))
 
 _MOST_KERNELS = 4096
 _kernels: dict[tuple, Callable] = {}
@@ -101,7 +104,8 @@ def move_like(value: Any, before: Tensor, tensor_id: int) -> Tensor:
     device = device_of(before)
     if device is not None:
         return put(value, device, tensor_id)
-    return Tensor(value.materialize(before) if isinstance(value, DeviceArray) else value, tensor_id)
+    array = LazyTensor(value)._array if isinstance(value, DeviceArray) else value
+    return Tensor(array, tensor_id)
 
 
 def compute(primitive: Any, inputs: tuple[Tensor, ...], attrs: dict) -> Any:
@@ -132,7 +136,7 @@ def _runs_on_host(primitive: Any, inputs: tuple[Tensor, ...]) -> bool:
         if not isinstance(spec, (np.ndarray, np.generic, Materializer)) or spec.dtype.kind == "O":
             return True
         small = small and spec.dtype in _SMALL and x._device is None
-    return small or not primitive.pure
+    return small or not primitive.pure or primitive.name in _CHECKS
 
 
 def _compiled(primitive: Any, attrs: dict) -> Callable:
@@ -158,6 +162,15 @@ def run(program: Callable, arrays: Sequence[Any]) -> Any:
 def compiles_all() -> bool:
     """Returns whether XLA compiles every function, because operations run on a device."""
     return bool(namespaces.foreign) and namespaces.current_device() is not None
+
+
+def compiles(steps: Iterable[Any], specs: Sequence[Any]) -> bool:
+    """Returns whether XLA compiles a function of these steps, because it runs on a device."""
+    return compiles_all() and not any(
+        call.primitive.name in _CHECKS or any([specs[n].dtype.kind == "O" for n in call.inputs])
+        for call in steps
+        if type(call) is Call and hasattr(call.primitive, "kernel")
+    )
 
 
 def is_elsewhere() -> bool:

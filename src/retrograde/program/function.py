@@ -276,7 +276,8 @@ class Function:
                     raise kind(str(error)) from error
                 raise
             if not tracer.created:
-                trace = Trace(tracer, results, self._jit_compile or placement.compiles_all())
+                on_device = placement.compiles(tracer.steps, tracer.specs)
+                trace = Trace(tracer, results, self._jit_compile or on_device)
                 entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, tracer)
                 if not traces.all:

@@ -309,6 +309,8 @@ class Trace:
             return None
         if self.executable.compiles and not self.executable.compiled().makes_all:
             return None
+        if compiles_all() and not self.executable.compiles:
+            return None
         variables = self._tracer.variables
         read, written = (
             {p: variables[p] for p in ps} for ps in (self._read, self._undonated_writes())

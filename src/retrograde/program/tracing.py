@@ -276,16 +276,13 @@ class Tracer(Recorder):
     def name_of(self, x: Tensor) -> str | None:
         """Returns the name of `x` in printed text, or `None` if it is the same in all calls."""
         versions = self._versions.get(x._id)
-        if versions is None:
-            number = self._numbers.get(x._id)
-        else:
-            number = next((n for tensor, n in versions if tensor is x), None)
+        number = self._numbers.get(x._id) if versions is None else versions.get(id(x))
         if number is None or not self._changing[number]:
             return None
         if number < self.count:
             return f"{self.argument_names()[number]}:0"
         outputs = [step for step in self.steps if type(step) is Call]
-        calls = [call for call in outputs if call.outputs[0] <= number]
+        calls = [call for call in outputs if call.outputs and call.outputs[0] <= number]
         if not calls or number not in calls[-1].outputs:
             return f"value_{number}:0"  # a variable, or the result of a custom gradient
         name, index = calls[-1].primitive.name, calls[-1].outputs.index(number)
