@@ -49,6 +49,8 @@ ON_HOST = (
     "tests/core/test_backward.py::test_large_cotangents_are_summed_in_place",
     "tests/core/test_indexed_slices.py::test_indices_out_of_bounds_raise",
     "tests/core/test_out_of_memory.py",
+    "tests/core/test_tensor.py::test_device_has_the_format_of_tensorflow",
+    "tests/core/test_variable.py::test_defaults",
 )
 
 
