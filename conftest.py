@@ -51,6 +51,7 @@ ON_HOST = (
     "tests/core/test_out_of_memory.py",
     "tests/core/test_tensor.py::test_device_has_the_format_of_tensorflow",
     "tests/core/test_variable.py::test_defaults",
+    "tests/core/test_variable.py::test_sparse_reads",
 )
 
 
