@@ -12,7 +12,7 @@ from retrograde.ops import random_state
 
 
 class Seeds:
-    """Creates a random generator for each iteration; all are the same unless `reshuffle`."""
+    """Creates a random generator for each iteration. Without `reshuffle`, all are identical."""
 
     def __init__(self, seed: int | None, reshuffle: bool) -> None:
         draw = random_state.draw_key(seed)
@@ -43,7 +43,7 @@ class Seeds:
 
 
 class IterationNumbers:
-    """The numbers of the iterations of one run, which select their random numbers.
+    """The iteration numbers of one run. They determine its random numbers.
 
     Runs share a counter. After a run was saved, it uses its own counter, which starts at the next
     number, so that a resumed run continues with the same numbers. A resumed run first repeats the

@@ -41,8 +41,8 @@ class _Settings:
         for name, kind in self._types.items():
             value, other = getattr(self, name), getattr(options, name)
             nested = issubclass(kind, _Settings)
-            chosen = value.merge(other) if nested else value if other is None else other
-            object.__setattr__(result, name, chosen)
+            merged = value.merge(other) if nested else value if other is None else other
+            object.__setattr__(result, name, merged)
         return result
 
 
@@ -53,7 +53,7 @@ class ThreadingOptions(_Settings):
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """Policies by which the workers of a strategy split a dataset: by file, by row, or not."""
+    """Policies for sharding a dataset across the workers of a strategy: by file, by row, or not at all."""
 
     OFF = -1
     AUTO = 0

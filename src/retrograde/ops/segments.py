@@ -53,7 +53,7 @@ def _sorted_segments(x, ids):
 
 
 def _reduce_segments(xp, name, x, ids, num_segments, start, empty):
-    """Reduces each segment with the ufunc `name`. Empty segments give `empty`."""
+    """Reduces each segment with the ufunc `name`. The result of an empty segment is `empty`."""
     shape = (num_segments, *x.shape[1:])
     if xp is np:
         y = np.full(shape, empty, x.dtype)
@@ -85,11 +85,11 @@ def _batch(primitive):
     return batch
 
 
-def _extreme(name, function, worst):
-    """Creates `segment_max` or `segment_min`. Empty segments give `empty`."""
+def _extreme(name, function, identity):
+    """Creates `segment_max` or `segment_min`. The result of an empty segment is `empty`."""
 
     def kernel(xp, x, ids, *, num_segments, empty):
-        start = worst if x.dtype.kind not in "iu" else _limit(x.dtype, worst)
+        start = identity if x.dtype.kind not in "iu" else _limit(x.dtype, identity)
         return _reduce_segments(xp, function, x, ids, num_segments, start, empty)
 
     def rule(g, y, x, ids, *, num_segments, **_):
@@ -104,8 +104,8 @@ def _extreme(name, function, worst):
     return primitive
 
 
-def _limit(dtype, worst):
-    return np.iinfo(dtype).min if worst < 0 else np.iinfo(dtype).max
+def _limit(dtype, identity):
+    return np.iinfo(dtype).min if identity < 0 else np.iinfo(dtype).max
 
 
 segment_max = _extreme("segment_max", "maximum", -math.inf)
