@@ -53,7 +53,7 @@ class ThreadingOptions(_Settings):
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """Policies for sharding a dataset across the workers of a strategy: by file, by row, or not at all."""
+    """Policies for sharding a dataset across the workers of a strategy."""
 
     OFF = -1
     AUTO = 0

@@ -67,7 +67,7 @@ class Variable(KerasVariable):
 
     @property
     def value(self):
-        """The current value, from the stateless scope if one is active, cast by the autocast scope."""
+        """The current value, from an active stateless scope, and cast by the autocast scope."""
         current = self._current()
         scope = _scope("autocast_scope")
         if scope is None or not self._autocast or scope.dtype == self._dtype:
