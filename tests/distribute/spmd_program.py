@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import retrograde as tf
-from retrograde.program.spmd import SpmdProgram
+from retrograde.program.spmd import SpmdProgram, WorkerProgram
 from tests.distribute import programs
 
 BATCH, STEPS = 8, 4
@@ -224,3 +224,17 @@ def _details(strategy):
     seen = [values(f()) for _ in range(2)][-1]
     found["different"] = {"values": seen, "compiled": _compiled(f) is not None}
     return found
+
+
+def workers():
+    """Returns trainings of a worker with uneven batches, and how many steps were compiled."""
+    run, outcomes = WorkerProgram.run, []
+
+    def observed(self, *args):
+        outcome = run(self, *args)
+        outcomes.append(outcome is not None)
+        return outcome
+
+    WorkerProgram.run = observed
+    found = {mode: programs.training(mode, steps=14, rows=43) for mode in ("replayed", "xla")}
+    return found | {"compiled": outcomes}

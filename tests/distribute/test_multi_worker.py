@@ -115,8 +115,8 @@ def test_two_workers_train_to_the_weights_of_one_replica(one_replica):
         for other in trained[1:]:
             assert other[mode, dtype]["losses"] == first["losses"]
             assert_same(other[mode, dtype], first)
-        # one bucket of gradients, and the loss
-        assert first["collectives per step"] == 2
+        # one bucket of gradients, and the loss; compiled programs are compared before
+        assert first["collectives per step"] == (3 if mode == "xla" else 2)
     for dtype in TOLERANCE:
         assert_same(trained[0]["eager", dtype], trained[0]["replayed", dtype])
 

@@ -62,3 +62,16 @@ def test_replicas_that_make_different_calls_are_compiled_as_one_program(devices)
 def test_a_tape_records_a_step_with_a_variable_of_each_replica(devices):
     count, trained = devices
     assert trained["details"]["under a tape"] == sum(range(1, count + 1)) * 3.0
+
+
+def test_workers_compile_steps_except_for_batches_of_different_shapes():
+    first, second = results("spmd_program:workers", 2)
+    # Every sixth batch has three rows for two workers. The first one of each shape is traced.
+    assert first["compiled"] == second["compiled"] == [True] * 9 + [False] + [True] * 2
+    for worker in (first, second):
+        actual, expected = worker["xla"], first["replayed"]
+        np.testing.assert_allclose(actual["losses"], expected["losses"], rtol=0, atol=TOLERANCE)
+        for x, y in zip(actual["weights"], expected["weights"], strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=TOLERANCE)
+    for x, y in zip(first["xla"]["weights"], second["xla"]["weights"], strict=True):
+        np.testing.assert_array_equal(x, y)

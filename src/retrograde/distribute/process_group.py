@@ -72,7 +72,7 @@ class ProcessGroup(Group):
         devices: dict[int, Any] = {}
         for device in jax.devices():
             devices.setdefault(device.process_index, device)
-        self._device = devices[self.rank]
+        self.device = devices[self.rank]
         self.mesh = jax.sharding.Mesh([devices[i] for i in range(self.size)], (AXIS,))
         self._known: set[tuple] = set()  # signatures of collectives that all workers have run
         self._agreements = 0
@@ -145,6 +145,21 @@ class ProcessGroup(Group):
             place += x.nbytes
         return tuple(found)
 
+    def agrees(self, program: int) -> bool:
+        """Returns whether all workers are about to run the same compiled program."""
+        return set(self.gather_integers(program)) == {program} and program != 0
+
+    def run_program(self, f: Callable[[], Any], collectives: int) -> Any:
+        """Returns the results of a compiled program. Raises an error if a worker is lost."""
+        self.collectives += collectives
+        self._present = f"a compiled function with {collectives} collectives"
+        try:
+            return f()
+        except (RuntimeError, ValueError) as error:
+            if not is_worker_loss(error):
+                raise
+            raise self._lost(error) from error
+
     def barrier(self) -> None:
         """Waits until all workers are here."""
         self.gather_integers(0)
@@ -159,7 +174,7 @@ class ProcessGroup(Group):
         jax = self._jax
         try:
             with jax.enable_x64(True):
-                local = jax.device_put(buffer[None], self._device)
+                local = jax.device_put(buffer[None], self.device)
                 sharding = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(AXIS))
                 whole = jax.make_array_from_single_device_arrays(
                     (self.size, *buffer.shape), sharding, [local]

@@ -27,6 +27,8 @@ class Group:
 
     size = 1
     rank = 0
+    mesh: Any = None  # a `jax.sharding.Mesh` with one device of each replica, if there is one
+    device: Any = None  # the device of this replica in the mesh
 
     def all_reduce(self, arrays: Sequence[Any]) -> tuple:
         """Returns the sum of each array over all replicas."""
@@ -43,6 +45,17 @@ class Group:
     def broadcast(self, arrays: Sequence[Any]) -> tuple:
         """Returns the arrays of the first replica."""
         return tuple(arrays)
+
+    def agrees(self, program: int) -> bool:  # noqa: ARG002
+        """Returns whether all replicas are about to run the same compiled program, by its id.
+
+        A replica that runs a function without compiling it passes 0.
+        """
+        return True
+
+    def run_program(self, f: Callable[[], Any], collectives: int) -> Any:  # noqa: ARG002
+        """Returns the results of a compiled program with this number of collectives."""
+        return f()
 
 
 SINGLE_REPLICA = Group()
@@ -134,7 +147,20 @@ def _exchange(name: str, f: Callable[[], Any]) -> Any:
         if tracer is None:
             return f()
         log = tracer.log
+        announce(log)
     return log.result_of(HostCallback(name, f, pure=False), [])
+
+
+def announce(log: Any, program: int = 0) -> bool:
+    """Returns whether all replicas run the same compiled program in a call.
+
+    All of them call this once in each call of a function that may be compiled, before the first
+    collective, because a function may have different traces in different replicas.
+    """
+    if log is None or not log.announces or current_group().size == 1:
+        return False
+    log.announces = False
+    return current_group().agrees(program)
 
 
 class Collective(Primitive):

@@ -11,13 +11,14 @@ import numpy as np
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Program
 from retrograde.core.recorders import thread
+from retrograde.ops.collectives import announce, current_group
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.numpy_codegen import ReplayWriter
 from retrograde.program.replica_merging import ReplicaProgram
-from retrograde.program.spmd import SpmdProgram
+from retrograde.program.spmd import SpmdProgram, WorkerProgram
 from retrograde.program.tracing import CallbackLog
-from retrograde.program.xla import CompiledProgram, can_compile
+from retrograde.program.xla import CompiledProgram, can_compile, has_collectives
 
 
 class Executable:
@@ -25,7 +26,8 @@ class Executable:
 
     `variables` are those that the program reads or shows to host callbacks. `first_values` are the
     numbers of the values that variables have before, by place, if they may be donated. `replicas`
-    is the same program in a form that XLA runs on several devices, if there is one.
+    is the same program in a form that XLA runs on several devices, if there is one. A program with
+    collectives is compiled only if it `runs_on_workers`.
     """
 
     def __init__(
@@ -35,9 +37,15 @@ class Executable:
         compiles: bool,
         first_values: dict[int, int] | None = None,
         replicas: ReplicaProgram | None = None,
+        runs_on_workers: bool = False,
     ) -> None:
         self.program = program
+        self.has_collectives = has_collectives(program)
         self.uncompiled = can_compile(program) if compiles else None
+        spans_workers = compiles and self.has_collectives and current_group().size > 1
+        if spans_workers and self.uncompiled is None and not runs_on_workers:
+            self.uncompiled = "a collective under a tape"
+        self._spans_workers = spans_workers and self.uncompiled is None
         self.compiles = compiles and self.uncompiled is None
         self.calls_python = any([type(call.primitive) is HostCallback for call in program.calls])
         self.seconds = 0.0  # time for code generation or compilation
@@ -68,6 +76,8 @@ class Executable:
         if self._compiled is None and self._replicas is not None:
             places = list(self.program.writes)
             self._compiled = SpmdProgram(self._replicas, self._variables, places)
+        elif self._compiled is None and self._spans_workers:
+            self._compiled = WorkerProgram(self.program, self._variables)
         elif self._compiled is None:
             self._compiled = CompiledProgram(self.program, self._variables, self._first_values)
         return self._compiled
@@ -90,7 +100,10 @@ class Executable:
             begun = time.perf_counter()
             outcome = self.compiled().run(tensors, log, donation)
             self.seconds = self.seconds or time.perf_counter() - begun
-            return outcome
+            if outcome is not None:
+                return outcome
+        elif self.has_collectives:
+            announce(log)
         if self._code is None:
             self.code()
         arrays = [x._array for x in tensors]

@@ -47,7 +47,7 @@ from retrograde.program.unknown_sizes import (
     with_sizes,
 )
 from retrograde.values.arguments import shown
-from retrograde.values.errors import exhausted, is_out_of_memory
+from retrograde.values.errors import UnavailableError, exhausted, is_out_of_memory
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.settings import settings
 from retrograde.values.source_location import caller_location
@@ -155,7 +155,7 @@ class Function:
             traces = self._signatures.setdefault(given.key, SignatureTraces())
         if traces.eager:
             return self.python_function(*given.args, **given.kwargs)
-        log = CallbackLog()
+        log = CallbackLog(self._jit_compile)
         trace = traces.first(given.variables)
         while trace is not None:
             if self._strict and trace.replays < _COMPARED_REPLAYS and not recorders:
@@ -188,6 +188,8 @@ class Function:
             return _call_or_undo(trace, given, log)
         try:
             return trace.run(given.inputs, given.variables, log)
+        except UnavailableError:  # another worker is lost, so nothing can be computed again
+            raise
         except Exception as error:
             log.rewind()
             with isolate(_OBSERVER):  # raises the error of the operation that failed

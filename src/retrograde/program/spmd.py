@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import weakref
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from retrograde.core.device_tensors import required_jax
+from retrograde.core.program import Program
 from retrograde.core.tensor import Tensor
 from retrograde.ops import collectives
 from retrograde.program.donation import Donation
@@ -124,6 +126,93 @@ class SpmdProgram(CompiledProgram):
             array = np.asarray(part).reshape(spec.shape)
             return array if array.ndim else array[()]
         return array
+
+
+class WorkerProgram(CompiledProgram):
+    """A program that every worker runs on its own values, and that exchanges values with others.
+
+    All values are those of this worker, variables included. They are parts of global arrays, which
+    have the values of all workers along their first axis. The workers compare the programs before
+    each call: one of them may have a batch of another shape.
+    """
+
+    def __init__(self, program: Program, variables: list[Any]) -> None:
+        jax = required_jax()
+        self._group = group = collectives.current_group()
+        self._divided = jax.sharding.NamedSharding(group.mesh, jax.sharding.PartitionSpec(AXIS))
+        self._id = _fingerprint(program)
+        use_mesh(self._divided)
+        super().__init__(program, variables, None)
+        self._count = sum(isinstance(c.primitive, collectives.Collective) for c in self._calls)
+
+    @property
+    def makes_all(self) -> bool:
+        """False: workers compare their programs before a call."""
+        return False
+
+    def _put(self, array: Any) -> Any:
+        return self._global(array)
+
+    def _global(self, array: Any) -> Any:
+        """Returns the global array whose part in this worker is `array`."""
+        jax = self._jax
+        shape = array.shape or (1,)
+        with jax.enable_x64(True):
+            if not isinstance(array, jax.Array) or array.device != self._group.device:
+                array = jax.device_put(np.asarray(array).reshape(shape), self._group.device)
+            shape = (shape[0] * self._group.size, *shape[1:])
+            return jax.make_array_from_single_device_arrays(shape, self._divided, [array])
+
+    def _function(self) -> Callable:
+        spec = self._divided.spec
+        return self._jax.shard_map(
+            self._compute_worker,
+            mesh=self._group.mesh,
+            in_specs=spec,
+            out_specs=spec,
+            check_vma=False,  # all values may differ between workers, as in eager code
+        )
+
+    def _compute_worker(self, *arrays: Any) -> list:
+        pairs = zip(self._arguments, arrays, strict=True)
+        with collectives.spmd_axis(AXIS):
+            made = self._compute(*[x.reshape(self._specs[n].shape) for n, x in pairs])
+        return [x if x.ndim else x.reshape(1) for x in made]
+
+    def _shaped(self, number: int) -> Any:
+        shape, dtype = self._specs[number]
+        first, *others = shape or (1,)
+        shape = (first * self._group.size, *others)
+        return self._jax.ShapeDtypeStruct(shape, dtype, sharding=self._divided)
+
+    def run(self, tensors: Sequence[Any], log: Any, donation: Donation | None) -> Any:
+        """Returns the values of the results and the writes; `None` if workers disagree."""
+        del donation  # no buffers are donated
+        if not collectives.announce(log, self._id):
+            return None
+        program = self._program
+        values = {n: _array(x) for n, x in zip(program.arguments, tensors, strict=True)}
+        for place, entry in self._before:
+            self._run_before(place, entry, values, log)
+        arrays = (*[self._global(values[n]) for n in self.parameters], *self.large)
+        made = self._group.run_program(lambda: self._made(arrays, None), self._count)
+        for n, array in zip(self.outputs, made, strict=True):
+            (part,) = [shard.data for shard in array.addressable_shards]
+            values[n] = part if self._specs[n].shape else np.asarray(part)[0]
+        return tuple(
+            [self._value(n, values) for n in numbers]
+            for numbers in (program.results, program.writes.values())
+        )
+
+
+def _fingerprint(program: Program) -> int:
+    """Returns a positive number that is the same for equal programs with equal constants."""
+    found = zlib.crc32(str(program).encode())
+    for n, x in program.constants.items():
+        found = zlib.crc32(f"{n} {x.dtype} {x.shape}".encode(), found)
+        if x.dtype.kind != "O":
+            found = zlib.crc32(np.ascontiguousarray(x).tobytes(), found)
+    return (found & 0x3FFFFFFF) + 1
 
 
 def _array(tensor: Tensor) -> Any:

@@ -16,6 +16,7 @@ from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import commit
+from retrograde.ops.collectives import announce
 from retrograde.program.differentiation import DifferentiableProgram
 from retrograde.program.donation import Donation
 from retrograde.program.executable import Executable
@@ -145,7 +146,7 @@ class Trace:
         self._read = [place for place, number in enumerate(first) if number >= 0]
         replicas = merge_replicas(tracer, results.numbers) if compiles else None
         self.executable = Executable(
-            program, tracer.variables, compiles, {p: first[p] for p in self._read}, replicas
+            program, tracer.variables, compiles, {p: first[p] for p in self._read}, replicas, True
         )
         variables = tracer.variables
         self._unknown = [(p, variables[p]._spec.shape) for p in self._read if variables[p]._shape]
@@ -307,6 +308,8 @@ class Trace:
         """Returns a fast version of `run` for calls with tensors only, if possible."""
         if self.guards or self._unknown or self.executable.calls_python:
             return None
+        if self._compiles and self.executable.has_collectives:
+            return None
         if self.executable.compiles and not self.executable.compiled().makes_all:
             return None
         if compiles_all() and not self.executable.compiles:
@@ -346,6 +349,8 @@ class Trace:
         traced: dict[int, Tensor] | None,
     ) -> Any:
         """Does the same as `_run`, while recorders are active."""
+        if self.executable.has_collectives:
+            announce(log)
         # Variables of strategies combine the values of replicas in their own `_read`.
         read = {place: Variable._read(variables[place]) for place in self._read} | (traced or {})
         tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]

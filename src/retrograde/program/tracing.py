@@ -61,9 +61,11 @@ class CallbackLog:
     Random numbers are drawn from the same state.
     """
 
-    __slots__ = ("_before", "_place", "_results", "_state")
+    __slots__ = ("_before", "_place", "_results", "_state", "announces")
 
-    def __init__(self) -> None:
+    def __init__(self, announces: bool = False) -> None:
+        # Whether other replicas have to be told which program runs, see `collectives.announce`
+        self.announces = announces
         self._results: list[tuple[str, Any, Exception | None]] = []
         self._place = 0  # of the next result
         self._state: Any = None

@@ -29,21 +29,41 @@ from retrograde.values.thresholds import INLINED as _SMALL
 def can_compile(program: Program) -> str | None:
     """Returns the name of the call that prevents compilation, if there is one."""
     on_host = set(range(len(program.specs)))
+    group = collectives.current_group()
+    spans_workers = group.size > 1 and has_collectives(program)
     for entry in program.steps:
+        if spans_workers and type(entry) is Guard:
+            return "a branch on a value, in a function with collectives"
         if type(entry) is Write:
             return "Python code that may read a variable"
         if type(entry) is not Call:
             continue
         if type(entry.primitive) is not HostCallback:
-            if not entry.primitive.pure and collectives.current_group().size > 1:
+            if not entry.primitive.pure and group.size > 1 and not _is_even(entry, program, group):
                 return entry.primitive.name
             on_host.difference_update(entry.outputs)
         elif not on_host.issuperset(entry.inputs):
             numeric = all(program.specs[n].dtype.kind != "O" for n in entry.outputs)
-            if not (entry.primitive.pure and numeric):
+            if spans_workers or not (entry.primitive.pure and numeric):
                 return entry.primitive.name
             on_host.difference_update(entry.outputs)
     return None
+
+
+def has_collectives(program: Program) -> bool:
+    """Returns whether a program exchanges values with other processes."""
+    return any(isinstance(call.primitive, collectives.Collective) for call in program.calls)
+
+
+def _is_even(call: Call, program: Program, group: Any) -> bool:
+    """Returns whether a collective has the same shapes in all replicas, as XLA requires."""
+    if group.mesh is None:
+        return False
+    axis = call.attrs.get("axis")
+    if axis is None:
+        return True
+    sizes = sorted(program.specs[n].shape[axis] for n in (*call.inputs, *call.outputs))
+    return sizes[1] == group.size * sizes[0]
 
 
 class CompiledProgram:
