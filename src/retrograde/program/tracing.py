@@ -227,6 +227,8 @@ class Tracer(Recorder):
     def close(self) -> None:
         """Ends tracing, and frees all tensors except constants."""
         self.inputs = self.inputs[:0]
+        names = self.argument_names()  # the function that returns them holds the arguments
+        self.argument_names = lambda: names
         if not self.exposes_arguments():
             self.variables[: self.variable_argument_count] = [None] * self.variable_argument_count
         if self.created:
