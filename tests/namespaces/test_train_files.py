@@ -245,8 +245,8 @@ def test_missing_checkpoints_raise(tmp_path):
     assert_raises(
         lambda: checkpoint.read(path),
         tf.errors.DataLossError,
-        f"Cannot read {path}.index as a checkpoint: it was written by TensorFlow. Load it "
-        "there and save the variables as NumPy arrays.",
+        f"Cannot read {path} as a TensorFlow checkpoint: the index file is damaged: it is too "
+        "short.",
     )
 
 

@@ -9,6 +9,7 @@ from keras.src.callbacks import tensorboard
 from keras.src.distribution import distribution_lib as keras_distribution
 from keras.src.layers.normalization import batch_normalization
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
+from keras.src.saving import saving_api
 
 import retrograde
 from retrograde.core.indexed_slices import as_dense
@@ -20,6 +21,7 @@ from retrograde.keras_backend import (
     tensorflow_layers,
 )
 from retrograde.keras_backend.module_proxy import ModuleProxy
+from retrograde.keras_backend.tensorflow_weights import wrap_load_weights
 from retrograde.summary import _events
 
 
@@ -42,6 +44,7 @@ def patch_keras(tf_keras):
     gradients.patch_optimizers()
     replicas.patch_losses()
     saving.make_atomic()
+    saving_api.load_weights = wrap_load_weights(saving_api.load_weights)
 
 
 def _scalar(name, data, step=None, description=None):

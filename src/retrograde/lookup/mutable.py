@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,7 @@ class MutableHashTable(LookupInterface):
     """
 
     _checkpoint_name = "table"
+    _reserved: Mapping[Any, str] = MappingProxyType({})  # the names of keys that are not allowed
 
     def __init__(
         self,
@@ -154,6 +157,8 @@ class MutableHashTable(LookupInterface):
 
     def _restore_function(self, value: bytes) -> Any:
         keys, values = decode_table(value)
+        if values.shape[1:] == (1,) and not self._default_value.ndim:
+            values = values.reshape(len(values))  # TensorFlow's dense tables have two axes
         expected = (self._key_dtype.numpy_dtype, self._value_dtype.numpy_dtype)
         if (keys.dtype, values.dtype) != expected or values.shape[1:] != self._default_value.shape:
             raise invalid(
@@ -165,9 +170,10 @@ class MutableHashTable(LookupInterface):
         return lambda: self._replace(keys, values)
 
     def _replace(self, keys: np.ndarray, values: np.ndarray) -> None:
+        used = np.array([key not in self._reserved for key in keys.tolist()], bool)
         with self._lock:
             self._entries.clear()
-            self._insert(keys, values)
+            self._insert(keys[used], values[used])
 
 
 class DenseHashTable(MutableHashTable):

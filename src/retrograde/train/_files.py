@@ -24,12 +24,14 @@ def file_of(prefix: str) -> str:
 
 
 class CheckpointReader:
-    """Reads the tensors of a checkpoint on demand."""
+    """Reads the tensors of a checkpoint on demand. TensorFlow's checkpoints are read, too."""
 
     def __init__(self, prefix: str) -> None:
         self._file = _open_file(prefix.removesuffix(SUFFIX))
+        self.converts_integers: bool = getattr(self._file, "converts_integers", False)
+        self._table_keys: set[str] = getattr(self._file, "table_keys", set())
         self.objects = self._file.description
-        if not _is_consistent(self.objects, set(self._file.keys)):
+        if not _is_consistent(self.objects, self._table_keys | set(self._file.keys)):
             raise self._file.unreadable("its metadata do not match its tensors")
 
     def has_tensor(self, tensor_str: str) -> bool:
@@ -38,9 +40,9 @@ class CheckpointReader:
 
     def get_tensor(self, tensor_str: str) -> Any:
         """Returns the tensor of this name as an array or a scalar."""
-        if tensor_str == GRAPH_KEY:
+        if tensor_str == GRAPH_KEY and GRAPH_KEY not in self._file.keys:
             return json.dumps(self.objects).encode()
-        if tensor_str not in self._file.keys:
+        if tensor_str not in self._file.keys and tensor_str not in self._table_keys:
             raise NotFoundError(None, None, f"Key {as_text(tensor_str)} not found in checkpoint")
         return self.array(tensor_str)[()]
 
@@ -50,7 +52,7 @@ class CheckpointReader:
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Returns the shapes of all tensors by name."""
-        return {key: self._file.shape(key) for key in self._file.keys} | {GRAPH_KEY: []}
+        return {GRAPH_KEY: []} | {key: self._file.shape(key) for key in self._file.keys}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
         """Returns the dtypes of all tensors by name."""
@@ -77,23 +79,26 @@ def _is_consistent(nodes: Any, keys: set[str]) -> bool:
         return False
 
 
-def _open_file(prefix: str) -> TensorFile:
+def exists(prefix: str) -> bool:
+    """Returns whether there is a checkpoint, of retrograde or of TensorFlow."""
+    return os.path.exists(file_of(prefix)) or os.path.exists(f"{prefix}.index")
+
+
+def _open_file(prefix: str) -> Any:
     path = file_of(prefix)
     if os.path.exists(path):
         return TensorFile(path, KIND)
+    prefix = prefix.removesuffix(".index")
+    if os.path.exists(f"{prefix}.index"):
+        from retrograde.tensorflow_files.bundle import Bundle  # rarely needed
+
+        return Bundle(prefix)
     if os.path.isdir(prefix):
         raise DataLossError(
             None,
             None,
             f"{prefix} is a directory. Expected a checkpoint path, such as the result of "
             "tf.train.latest_checkpoint.",
-        )
-    if os.path.exists(f"{prefix}.index"):
-        raise DataLossError(
-            None,
-            None,
-            f"Cannot read {prefix}.index as a checkpoint: it was written by TensorFlow. Load "
-            "it there and save the variables as NumPy arrays.",
         )
     raise NotFoundError(
         None,

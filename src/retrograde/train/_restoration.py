@@ -166,7 +166,10 @@ class Restoration:
                 f"Received incompatible tensor with shape {array.shape} when attempting to restore "
                 f"variable with shape {variable.shape} and name {variable.name}."
             )
-        if array.dtype != variable.dtype.numpy_dtype:
+        dtype = variable.dtype.numpy_dtype
+        if self._reader.converts_integers and dtype.kind in "iu" and array.dtype.kind in "iu":
+            array = array if (array.astype(dtype) != array).any() else array.astype(dtype)
+        if array.dtype != dtype:
             raise invalid(
                 f"tensor_name = {key}; expected dtype {variable.dtype.name} does not equal "
                 f"original dtype {dtypes.of(array.dtype).name}."

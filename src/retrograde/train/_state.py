@@ -13,7 +13,7 @@ from typing import Any
 
 from retrograde.files.atomic import replace_file, write_bytes
 from retrograde.files.checked_json import parse_json
-from retrograde.train._files import CheckpointReader, file_of
+from retrograde.train._files import CheckpointReader, exists
 from retrograde.values.arguments import expect
 from retrograde.values.errors import DataLossError
 
@@ -71,7 +71,7 @@ def get_checkpoint_state(
 ) -> CheckpointState | None:
     """Returns the checkpoint state of a directory, or `None` if there is no state file.
 
-    Raises `DataLossError` if the file is corrupt or was not written by retrograde.
+    Raises `DataLossError` if the file is corrupt.
     """
     directory = os.fspath(checkpoint_dir)
     path = os.path.join(directory, latest_filename or _FILE)
@@ -92,14 +92,17 @@ def get_checkpoint_state(
 def _parse(content: bytes, path: str) -> dict[str, list]:
     """Parses a state file. Returns the values by name."""
     try:
-        text, _, checksum = content.decode().rpartition(_CHECKSUM)
-        if checksum != _checksum(text) + "\n":
+        text, found, checksum = content.decode().rpartition(_CHECKSUM)
+        if found and checksum != _checksum(text) + "\n":
             raise ValueError
+        text = text if found else checksum
         values: dict[str, list] = {}
         for name, value in _LINE.findall(text):
             values.setdefault(name, []).append(parse_json(value, name))
-        values["model_checkpoint_path"]
-    except (DataLossError, KeyError, ValueError):
+        latest = os.path.join(os.path.dirname(path), values["model_checkpoint_path"][0])
+        if not found and not os.path.exists(f"{latest}.index"):  # TensorFlow writes no checksum
+            raise ValueError
+    except (DataLossError, KeyError, TypeError, ValueError):
         raise DataLossError(
             None,
             None,
@@ -112,7 +115,7 @@ def _parse(content: bytes, path: str) -> dict[str, list]:
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
     """Returns the path of the latest checkpoint in a directory, or `None`."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not os.path.exists(file_of(state.model_checkpoint_path)):
+    if state is None or not exists(state.model_checkpoint_path):
         return None
     return state.model_checkpoint_path
 

@@ -1,0 +1,1 @@
+"""Readers of files that TensorFlow writes: checkpoints of the bundle format."""
