@@ -1,3 +1,4 @@
+from retrograde import audio as audio
 from retrograde import autodiff as autodiff
 from retrograde import autograph as autograph
 from retrograde import bitwise as bitwise
@@ -18,9 +19,11 @@ from retrograde import math as math
 from retrograde import nest as nest
 from retrograde import nn as nn
 from retrograde import optimize as optimize
+from retrograde import quantization as quantization
 from retrograde import ragged as ragged
 from retrograde import random as random
 from retrograde import saved_model as saved_model
+from retrograde import sets as sets
 from retrograde import signal as signal
 from retrograde import sparse as sparse
 from retrograde import strings as strings
@@ -46,6 +49,8 @@ from retrograde.debugging import assert_greater as assert_greater
 from retrograde.debugging import assert_less as assert_less
 from retrograde.debugging import assert_rank as assert_rank
 from retrograde.derivatives.recompute_grad import recompute_grad as recompute_grad
+from retrograde.io.tensor_proto import make_ndarray as make_ndarray
+from retrograde.io.tensor_proto import make_tensor_proto as make_tensor_proto
 from retrograde.keras import initializers as initializers
 from retrograde.keras import losses as losses
 from retrograde.keras import metrics as metrics

@@ -5,8 +5,6 @@ MISSING = {
     "tf.import_graph_def",
     "tf.load_library",
     "tf.load_op_library",
-    "tf.make_ndarray",
-    "tf.make_tensor_proto",
     "tf.nondifferentiable_batch_function",
     "tf.image.decode_jxl",
     "tf.image.decode_webp",

@@ -22,7 +22,7 @@ def lookup(keys):
 
 tf.data.Dataset.from_nothing()
 tf.data.Dataset.from_tensor_slices([1])
-tf.quantization.quantize(1)
+tf.mlir.experimental(1)
 """
 
 FINDINGS = [
@@ -33,7 +33,8 @@ FINDINGS = [
     "tf.data.",
     "10: tf.log is part of TensorFlow 1. Use tf.math.log.",
     "12: tf.data.Dataset.from_nothing is not in retrograde.",
-    "14: tf.quantization is in TensorFlow but not yet supported by retrograde.",
+    "14: tf.mlir is in TensorFlow but not supported by retrograde. It is part of TensorFlow's "
+    "runtime.",
 ]
 
 
@@ -53,7 +54,7 @@ def test_unsupported_names_are_listed_with_file_and_line(tmp_path, capsys):
 
 def test_a_folder_is_checked_with_its_notebooks(tmp_path, capsys):
     (tmp_path / "good.py").write_text("import tensorflow as tf\ntf.reduce_sum(tf.float32.max)\n")
-    cells = ["!pip install tensorflow\nimport tensorflow as tf", "x = 1\ntf.sets.size(x)"]
+    cells = ["!pip install tensorflow\nimport tensorflow as tf", "x = 1\ntf.queue.FIFOQueue(x)"]
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "book.ipynb").write_text(
         json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
@@ -64,8 +65,8 @@ def test_a_folder_is_checked_with_its_notebooks(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 1
     finding, summary = capsys.readouterr().out.splitlines()
     assert finding == (
-        f"{tmp_path / 'sub' / 'book.ipynb'}, cell 2, line 2: tf.sets is in TensorFlow but "
-        "not supported by retrograde. Use Python sets, or tf.unique and tf.sparse."
+        f"{tmp_path / 'sub' / 'book.ipynb'}, cell 2, line 2: tf.queue is in TensorFlow but "
+        "not supported by retrograde. Use Python's queue module or tf.data."
     )
     assert summary == "4 TensorFlow names in 2 files: 1 not supported"
 

@@ -17,14 +17,12 @@ _NO_PARAMETER_SERVERS = (
 _NO_REWRITING = "tf.function traces operations; it does not rewrite source code."
 _NO_LIBRARIES = "Operations compiled for TensorFlow cannot be loaded."
 _NO_HEADERS = "Operations are written in Python; there is nothing to compile against."
-_NO_PROTOCOL = "TensorFlow's protocol buffers are not supported."
 _RUNTIME = "It is part of TensorFlow's runtime."
 
 # The reason why a name is missing, or the replacement. An entry covers all names below it.
 REASONS = {
     "tf.Graph": _NO_GRAPHS,
     "tf.Operation": _NO_GRAPHS,
-    "tf.audio": "Read audio files with scipy.io.wavfile or Python's wave module.",
     "tf.autograph.to_code": _NO_REWRITING,
     "tf.autograph.to_graph": _NO_REWRITING,
     "tf.compat.v1": "It is the graph and session API of TensorFlow 1. Port the program to "
@@ -57,13 +55,10 @@ REASONS = {
     "tf.lite": _RUNTIME,
     "tf.load_library": _NO_LIBRARIES,
     "tf.load_op_library": _NO_LIBRARIES,
-    "tf.make_ndarray": _NO_PROTOCOL,
-    "tf.make_tensor_proto": _NO_PROTOCOL,
     "tf.mlir": _RUNTIME,
     "tf.profiler": "Use cProfile, time.perf_counter or GradientTape.profile.",
     "tf.queue": "Use Python's queue module or tf.data.",
     "tf.raw_ops": "Use the corresponding public function.",
-    "tf.sets": "Use Python sets, or tf.unique and tf.sparse.",
     "tf.summary.graph": "There are no graphs to draw.",
     "tf.sysconfig.get_compile_flags": _NO_HEADERS,
     "tf.sysconfig.get_include": _NO_HEADERS,

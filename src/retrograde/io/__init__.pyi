@@ -20,6 +20,9 @@ from retrograde.io.files import match_filenames_once as match_filenames_once
 from retrograde.io.files import matching_files as matching_files
 from retrograde.io.files import read_file as read_file
 from retrograde.io.files import write_file as write_file
+from retrograde.io.sparse import deserialize_many_sparse as deserialize_many_sparse
+from retrograde.io.sparse import serialize_many_sparse as serialize_many_sparse
+from retrograde.io.sparse import serialize_sparse as serialize_sparse
 from retrograde.records.features import FixedLenFeature as FixedLenFeature
 from retrograde.records.features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from retrograde.records.features import RaggedFeature as RaggedFeature

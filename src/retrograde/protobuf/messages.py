@@ -32,6 +32,7 @@ class Field(NamedTuple):
     is_map: bool = False  # from strings to messages
     oneof: str | None = None
     packed: bool = True
+    names: Any = None  # of the values of an enum
 
     @property
     def is_message(self) -> bool:

@@ -44,9 +44,8 @@ def _scalar(value: Any, field: Any) -> str:
         return _quoted(value.encode() if isinstance(value, str) else value)
     if isinstance(value, bool):
         return str(value).lower()
-    names = getattr(field.kind, "names", None)
-    if names is not None:
-        return names.get(value, str(value))
+    if field.names is not None:
+        return field.names.get(value, str(value))
     return _float(value, field.kind) if isinstance(value, float) else str(value)
 
 
