@@ -86,7 +86,7 @@ class Tensor(_TensorBase):
         spec = self._spec
         if type(spec) is not np.ndarray:
             return TensorShape(spec.shape)
-        shape = _new(TensorShape)  # without the checks of `__init__`: Keras reads shapes often
+        shape = _new(TensorShape)  # without the checks of `__init__`: layers read shapes often
         shape._dims = spec.shape
         return shape
 
