@@ -155,7 +155,7 @@ class Function:
             traces = self._signatures.setdefault(given.key, SignatureTraces())
         if traces.eager:
             return self.python_function(*given.args, **given.kwargs)
-        log = CallbackLog(self._jit_compile)
+        log = CallbackLog(self._jit_compile or placement.compiles_all())
         trace = traces.first(given.variables)
         while trace is not None:
             if self._strict and trace.replays < _COMPARED_REPLAYS and not recorders:

@@ -234,6 +234,8 @@ class Trace:
     def _run(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
         """Returns the results, and the new and the old tensors of variables by place."""
         if compiles_all() and not self.executable.compiles:
+            if self.executable.has_collectives:
+                announce(log)
             return self._interpreted(inputs, variables, log)
         donation: Any = self._donate(variables)
         donated_inputs = self.executable.donated_inputs
