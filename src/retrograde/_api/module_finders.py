@@ -7,6 +7,7 @@ import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import Any
 
 _NAME = "retrograde"
 _DEFAULT = "tensorflow"  # Keras's default backend
@@ -31,7 +32,8 @@ def spec_of_keras() -> ModuleSpec | None:
     if "retrograde.keras" in sys.modules:  # it imports `keras`
         return None
     importlib.import_module("retrograde.keras")
-    return ModuleSpec("keras", ExistingModule(sys.modules["keras"]), is_package=True)
+    loader: Any = ExistingModule(sys.modules["keras"])  # `importlib.abc` would have to be imported
+    return ModuleSpec("keras", loader, is_package=True)
 
 
 def _selects_retrograde() -> bool:

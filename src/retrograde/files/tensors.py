@@ -18,7 +18,7 @@ from retrograde.files.atomic import error_number, replace_file
 from retrograde.files.checked_json import json_checksum, parse_json
 from retrograde.values import dtypes
 from retrograde.values.dtypes import DType
-from retrograde.values.errors import DataLossError
+from retrograde.values.errors import DataLossError, NotFoundError
 
 SUFFIX = ".safetensors"
 _VERSION = "1"
@@ -121,6 +121,8 @@ class TensorFile:
         self.path, self._kind, self._error = path, kind, SafetensorError
         try:
             self._file = safe_open(path, framework="np").__enter__()
+        except FileNotFoundError:
+            raise NotFoundError(None, None, f"There is no {kind} at {path}.") from None
         except (SafetensorError, OSError) as error:
             raise self.unreadable(f"it is corrupt or has another format ({error})") from None
         metadata = self._file.metadata() or {}
