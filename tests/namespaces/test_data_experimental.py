@@ -124,4 +124,105 @@ def test_every_name_is_tested():
         "from_list",
     }
     tried |= {"choose_from_datasets", "sample_from_datasets", "cardinality", "get_structure"}
+    tried |= {"make_batched_features_dataset", "parse_example_dataset"}
     assert functions == tried | {"get_single_element", "get_next_as_optional"}
+
+
+# Parsed examples and options
+
+
+@pytest.fixture
+def example_files(tmp_path):
+    """Two files of three serialized examples each."""
+    for start in (0, 3):
+        with tf.io.TFRecordWriter(str(tmp_path / f"{start}.tfrecord")) as writer:
+            for number in range(start, start + 3):
+                example = tf.train.Example()
+                example.features.feature["x"].float_list.value.extend([number, number + 0.5])
+                example.features.feature["y"].int64_list.value.append(number)
+                writer.write(example.SerializeToString())
+    return str(tmp_path / "*.tfrecord")
+
+
+PARSED = {"x": tf.io.FixedLenFeature([2], tf.float32), "y": tf.io.FixedLenFeature([], tf.int64)}
+
+
+def test_batched_features_of_files(example_files):
+    make = tf.data.experimental.make_batched_features_dataset
+
+    ordered = make(example_files, 4, PARSED, label_key="y", num_epochs=1, shuffle=False)
+    shuffled = make(example_files, 4, PARSED, num_epochs=2, shuffle_seed=1)
+    endless = make(example_files, 4, PARSED, shuffle=False)
+
+    assert [y.numpy().tolist() for _, y in ordered] == [[0, 1, 2, 3], [4, 5]]
+    assert [sorted(x) for x, _ in ordered] == [["x"], ["x"]]
+    assert sorted(n for batch in shuffled for n in batch["y"].numpy()) == sorted([*range(6)] * 2)
+    assert [len(batch["y"]) for batch in endless.take(5)] == [4] * 5
+    assert endless.element_spec["x"] == tf.TensorSpec([4, 2], tf.float32)
+
+
+def test_batched_features_need_a_known_label(example_files):
+    make = tf.data.experimental.make_batched_features_dataset
+    with pytest.raises(ValueError, match="must be one of the `features` keys"):
+        make(example_files, 2, PARSED, label_key="z")
+    with pytest.raises(ValueError, match="Argument `features` is required, but not specified"):
+        tf.data.experimental.parse_example_dataset(None)
+
+
+# The fields of TensorFlow's options; each nested value is a class with these fields.
+OPTIONS = {
+    "autotune": [
+        "autotune_algorithm",
+        "cpu_budget",
+        "enabled",
+        "initial_parallelism",
+        "min_parallelism",
+        "ram_budget",
+    ],
+    "experimental_optimization": [
+        "apply_default_optimizations",
+        "filter_fusion",
+        "filter_parallelization",
+        "inject_prefetch",
+        "map_and_batch_fusion",
+        "map_and_filter_fusion",
+        "map_fusion",
+        "map_parallelization",
+        "noop_elimination",
+        "parallel_batch",
+        "seq_interleave_prefetch",
+        "shuffle_and_repeat_fusion",
+    ],
+    "experimental_service": ["pinned"],
+    "threading": ["max_intra_op_parallelism", "private_threadpool_size"],
+}
+PLAIN_OPTIONS = {
+    "dataset_name": "train",
+    "deterministic": True,
+    "experimental_external_state_policy": tf.data.experimental.ExternalStatePolicy.IGNORE,
+    "experimental_slack": True,
+    "experimental_symbolic_checkpoint": True,
+    "experimental_warm_start": True,
+    "framework_type": ["a"],
+}
+
+
+def test_options_have_all_fields():
+    options = tf.data.Options()
+    for name, value in PLAIN_OPTIONS.items():
+        assert getattr(options, name) is None
+        setattr(options, name, value)
+    for name, fields in OPTIONS.items():
+        for field in fields:
+            assert getattr(getattr(options, name), field) is None
+    options.autotune.enabled = False
+    options.experimental_optimization.map_fusion = True
+
+    kept = tf.data.Dataset.range(2).with_options(options).options()
+
+    assert {name: getattr(kept, name) for name in PLAIN_OPTIONS} == PLAIN_OPTIONS
+    assert (kept.autotune.enabled, kept.experimental_optimization.map_fusion) == (False, True)
+    with pytest.raises(TypeError):
+        options.autotune.cpu_budget = "many"
+    with pytest.raises(AttributeError):
+        options.experimental_optimization.unknown = True

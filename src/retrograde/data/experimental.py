@@ -12,7 +12,18 @@ from retrograde.data._nodes import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDI
 from retrograde.data._transforms import assert_count
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator, Optional
-from retrograde.data.options import AutoShardPolicy, DistributeOptions
+from retrograde.data.options import (
+    AutoShardPolicy,
+    AutotuneAlgorithm,
+    AutotuneOptions,
+    DistributeOptions,
+    ExternalStatePolicy,
+    OptimizationOptions,
+    ServiceOptions,
+    ThreadingOptions,
+)
+from retrograde.data.readers import TFRecordDataset
+from retrograde.records.parsing import parse_example
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_int, expect
 
@@ -21,9 +32,15 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
+    "AutotuneAlgorithm",
+    "AutotuneOptions",
     "Counter",
     "DistributeOptions",
+    "ExternalStatePolicy",
+    "OptimizationOptions",
     "Optional",
+    "ServiceOptions",
+    "ThreadingOptions",
     "assert_cardinality",
     "bucket_by_sequence_length",
     "cardinality",
@@ -39,8 +56,10 @@ __all__ = [
     "group_by_window",
     "ignore_errors",
     "load",
+    "make_batched_features_dataset",
     "map_and_batch",
     "parallel_interleave",
+    "parse_example_dataset",
     "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",
@@ -133,6 +152,64 @@ def load(
 ) -> Dataset:
     """Loads a dataset that `save` wrote to a directory."""
     return Dataset.load(path, element_spec, compression, reader_func)
+
+
+def make_batched_features_dataset(
+    file_pattern: Any,
+    batch_size: Any,
+    features: Any,
+    reader: Any = None,
+    label_key: str | None = None,
+    reader_args: Sequence[Any] | None = None,
+    num_epochs: Any = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: Any = 10000,
+    shuffle_seed: Any = None,
+    prefetch_buffer_size: Any = None,
+    reader_num_threads: Any = None,
+    parser_num_threads: Any = None,
+    sloppy_ordering: bool = False,
+    drop_final_batch: bool = False,
+) -> Dataset:
+    """Creates a dataset of batches of parsed examples from files.
+
+    `reader` is a dataset class, `tf.data.TFRecordDataset` by default. With a `label_key`, elements
+    are pairs of the features and the label. Without `num_epochs`, the dataset repeats forever.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     with tf.io.TFRecordWriter(file.name) as writer:
+    ...         for number in range(3):
+    ...             example = tf.train.Example()
+    ...             example.features.feature["x"].int64_list.value.append(number)
+    ...             writer.write(example.SerializeToString())
+    ...     features = {"x": tf.io.FixedLenFeature([], tf.int64)}
+    ...     data = tf.data.experimental.make_batched_features_dataset(
+    ...         file.name, 2, features, num_epochs=1, shuffle=False
+    ...     )
+    ...     [batch["x"].numpy().tolist() for batch in data]
+    [[0, 1], [2]]
+    """
+    make = TFRecordDataset if reader is None else reader
+    files = Dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
+    arguments = () if reader_args is None else reader_args
+    threads = 1 if reader_num_threads is None else reader_num_threads
+    dataset = files.interleave(lambda path: make(path, *arguments), cycle_length=threads)
+    if type(dataset.element_spec) is tuple:  # readers of keys and values
+        dataset = dataset.map(lambda _key, value: value)
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        dataset = dataset.repeat(num_epochs)
+    dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
+    dataset = dataset.apply(parse_example_dataset(features, parser_num_threads or 1))
+    if label_key is not None:
+        if label_key not in features:
+            raise ValueError(
+                f"The `label_key` provided ({label_key!r}) must be one of the `features` keys."
+            )
+        dataset = dataset.map(lambda parsed: (parsed, parsed.pop(label_key)))
+    return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
 # Transformations for `Dataset.apply`. Each calls the `Dataset` method of the same name unless its
@@ -243,6 +320,20 @@ def parallel_interleave(
 ) -> Transformation:
     """Calls `interleave` with parallel calls."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
+
+
+def parse_example_dataset(
+    features: Any, num_parallel_calls: Any = 1, deterministic: bool | None = None
+) -> Transformation:
+    """Parses batches of serialized examples, as `tf.io.parse_example` does."""
+    if features is None:
+        raise ValueError("Argument `features` is required, but not specified.")
+    calls = None if num_parallel_calls == 1 else num_parallel_calls
+
+    def parse(serialized: Tensor) -> dict[str, Any]:
+        return parse_example(serialized, features)
+
+    return lambda dataset: dataset.map(parse, calls, deterministic)
 
 
 def rejection_resample(

@@ -62,6 +62,62 @@ class AutoShardPolicy(enum.IntEnum):
     HINT = 3
 
 
+class AutotuneAlgorithm(enum.Enum):
+    """Algorithms by which TensorFlow tunes the parallelism of datasets."""
+
+    DEFAULT = 0
+    HILL_CLIMB = 1
+    GRADIENT_DESCENT = 2
+    MAX_PARALLELISM = 3
+    STAGE_BASED = 4
+
+
+class AutotuneOptions(_Settings):
+    """Options for tuning the parallelism of a dataset. They are accepted but have no effect."""
+
+    _types: ClassVar = {
+        "autotune_algorithm": AutotuneAlgorithm,
+        "cpu_budget": int,
+        "enabled": bool,
+        "initial_parallelism": int,
+        "min_parallelism": int,
+        "ram_budget": int,
+    }
+
+
+class ExternalStatePolicy(enum.Enum):
+    """Policies for saving a dataset whose functions have a state outside it."""
+
+    WARN = 0
+    IGNORE = 1
+    FAIL = 2
+
+
+class OptimizationOptions(_Settings):
+    """Options for rewriting a dataset. They are accepted but have no effect."""
+
+    _types: ClassVar = {
+        "apply_default_optimizations": bool,
+        "filter_fusion": bool,
+        "filter_parallelization": bool,
+        "inject_prefetch": bool,
+        "map_and_batch_fusion": bool,
+        "map_and_filter_fusion": bool,
+        "map_fusion": bool,
+        "map_parallelization": bool,
+        "noop_elimination": bool,
+        "parallel_batch": bool,
+        "seq_interleave_prefetch": bool,
+        "shuffle_and_repeat_fusion": bool,
+    }
+
+
+class ServiceOptions(_Settings):
+    """Options for TensorFlow's data service. They are accepted but have no effect."""
+
+    _types: ClassVar = {"pinned": bool}
+
+
 class DistributeOptions(_Settings):
     """Options for splitting a dataset over workers. `num_devices` has no effect."""
 
@@ -71,6 +127,9 @@ class DistributeOptions(_Settings):
 class Options(_Settings):
     """Options of datasets. `deterministic = False` lets parallel maps change the order.
 
+    `experimental_distribute` determines how strategies split a dataset. The other options are
+    accepted but have no effect.
+
     >>> options = tf.data.Options()
     >>> options.deterministic = False
     >>> tf.data.Dataset.range(3).with_options(options).options().deterministic
@@ -78,8 +137,17 @@ class Options(_Settings):
     """
 
     _types: ClassVar = {
+        "autotune": AutotuneOptions,
+        "dataset_name": str,
         "deterministic": bool,
         "experimental_distribute": DistributeOptions,
+        "experimental_external_state_policy": ExternalStatePolicy,
+        "experimental_optimization": OptimizationOptions,
+        "experimental_service": ServiceOptions,
+        "experimental_slack": bool,
+        "experimental_symbolic_checkpoint": bool,
+        "experimental_warm_start": bool,
+        "framework_type": list,
         "threading": ThreadingOptions,
     }
 
