@@ -47,15 +47,15 @@ def stub_of(module):
 @functools.cache
 def locations():
     """Maps the names of `tf` to the namespaces that document them: `retrograde` or another."""
-    found = {}
+    result = {}
     for name, module in exports(PACKAGE / "__init__.pyi").items():
         if module == "retrograde" or name.startswith("__"):
             continue  # a namespace
         public = ".".join(module.split(".")[:2])
         stub = stub_of(public) if public != "retrograde.keras" else None
-        found[name] = public if stub and name in exports(stub) else "retrograde"
-    found["GradientTape"] = "retrograde.autodiff"
-    return {n: m for n, m in found.items() if exports(PACKAGE / "__init__.pyi")[n] != KERAS}
+        result[name] = public if stub and name in exports(stub) else "retrograde"
+    result["GradientTape"] = "retrograde.autodiff"
+    return {n: m for n, m in result.items() if exports(PACKAGE / "__init__.pyi")[n] != KERAS}
 
 
 KERAS = "retrograde.keras"

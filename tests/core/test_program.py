@@ -136,9 +136,9 @@ def test_values_of_every_kind_of_step_can_be_renamed(kind):
         CustomGradient: CustomGradient("f", len, (1, 1, 2), (3, 4)),
         Call: add(1, 2, 3),
     }[kind]
-    found = renamed(step, {1: 7})
-    assert type(found) is kind and found.outputs == step.outputs
-    assert found.inputs == tuple([7 if n == 1 else n for n in step.inputs])
+    actual = renamed(step, {1: 7})
+    assert type(actual) is kind and actual.outputs == step.outputs
+    assert actual.inputs == tuple([7 if n == 1 else n for n in step.inputs])
 
 
 def test_the_inputs_of_a_custom_gradient_are_its_sources_and_values():

@@ -46,16 +46,16 @@ def test_ignore_errors_continues_after_an_error(name):
 @pytest.mark.parametrize("name", DATASETS)
 def test_iterators_continue_after_an_error(name):
     create, expected = DATASETS[name]
-    iterator, found, errors = iter(create()), [], 0
+    iterator, elements, errors = iter(create()), [], 0
     while True:
         try:
-            found.append(next(iterator).numpy().tolist())
+            elements.append(next(iterator).numpy().tolist())
         except tf.errors.InvalidArgumentError:
             errors += 1
         except StopIteration:
             break
 
-    assert (found, errors) == (expected, 1)
+    assert (elements, errors) == (expected, 1)
 
 
 def test_interleave_takes_blocks_of_each_dataset():

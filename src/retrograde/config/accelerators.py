@@ -39,13 +39,13 @@ def _find_default() -> Any:
         import jax
     except ImportError:
         return None
-    found = [device for kind in _TYPES for device in visible_accelerators(kind).values()]
+    devices = [device for kind in _TYPES for device in visible_accelerators(kind).values()]
     index = _stand_in_index()
     name = os.environ.get(VARIABLE)
     if name and not index:
         spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
-        found = [d for d in found if namespaces.device_names[d] == _name(spec)]
-    device = found[0] if found else None
+        devices = [d for d in devices if namespaces.device_names[d] == _name(spec)]
+    device = devices[0] if devices else None
     if device is None and name and name != "CPU:0" and not hidden:
         raise RuntimeError(
             f"{VARIABLE} is {name!r}, but JAX has no such device. Its devices are {jax.devices()}."
@@ -94,15 +94,15 @@ def _create_cpu_devices(count: int) -> None:
 
 def accelerators(device_type: str) -> dict[str, Any]:
     """Returns the JAX devices of a type by name, such as "GPU:0"."""
-    found = {f"{device_type}:{i}": device for i, device in enumerate(jax_devices(device_type))}
-    namespaces.device_names.update({device: name for name, device in found.items()})
-    return found
+    by_name = {f"{device_type}:{i}": device for i, device in enumerate(jax_devices(device_type))}
+    namespaces.device_names.update({device: name for name, device in by_name.items()})
+    return by_name
 
 
 def visible_accelerators(device_type: str) -> dict[str, Any]:
     """Returns the accelerators of a type that are not hidden."""
-    found = accelerators(device_type)
-    return {name: device for name, device in found.items() if name not in hidden}
+    by_name = accelerators(device_type)
+    return {name: device for name, device in by_name.items() if name not in hidden}
 
 
 def set_visible(device_type: str, names: list[str]) -> None:

@@ -38,10 +38,10 @@ CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 def _names(device_type: str | None) -> list[tuple[str, str]]:
     """Returns types and names of all devices; the first CPU exists without JAX."""
     types = ("CPU", "GPU", "TPU") if device_type is None else (device_type,)
-    found = {kind: list(accelerators(kind)) for kind in types}
-    if "CPU" in found:
-        found["CPU"] = found["CPU"] or ["CPU:0"]
-    return [(kind, name) for kind, names in found.items() for name in names]
+    by_type = {kind: list(accelerators(kind)) for kind in types}
+    if "CPU" in by_type:
+        by_type["CPU"] = by_type["CPU"] or ["CPU:0"]
+    return [(kind, name) for kind, names in by_type.items() for name in names]
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:

@@ -116,10 +116,10 @@ def _accelerator(device: str) -> Any:
         )
     if (spec.device_type, spec.device_index) == ("CPU", 0):
         raise ValueError(f"Allocator stats not available for device '{as_text(device)}'")
-    found = accelerators(spec.device_type).get(f"{spec.device_type}:{spec.device_index}")
-    if found is None:
+    jax_device = accelerators(spec.device_type).get(f"{spec.device_type}:{spec.device_index}")
+    if jax_device is None:
         raise ValueError(f"No matching devices found for '{as_text(device)}'")
-    return found
+    return jax_device
 
 
 def get_device_details(device: Any) -> dict[str, Any]:
@@ -133,9 +133,9 @@ def get_device_details(device: Any) -> dict[str, Any]:
         )
     if device.device_type == "CPU":
         return {}
-    found = accelerators(device.device_type)[short_name(device)]
-    details: dict[str, Any] = {"device_name": found.device_kind}
-    capability = getattr(found, "compute_capability", None)
+    jax_device = accelerators(device.device_type)[short_name(device)]
+    details: dict[str, Any] = {"device_name": jax_device.device_kind}
+    capability = getattr(jax_device, "compute_capability", None)
     if capability is not None:
         details["compute_capability"] = tuple(map(int, str(capability).split(".")))
     return details

@@ -195,9 +195,9 @@ def _ids(entries: dict[Any, int], keys: np.ndarray, buckets: int) -> np.ndarray:
     """Returns the ids of keys. A bucket is chosen by the hash of the string."""
     size, ids = len(entries), []
     for key in keys.ravel().tolist():
-        found = entries.get(key, -1)
-        if found == -1:
+        index = entries.get(key, -1)
+        if index == -1:
             text = key if isinstance(key, bytes) else str(key).encode()
-            found = size + fingerprint64(text) % buckets
-        ids.append(found)
+            index = size + fingerprint64(text) % buckets
+        ids.append(index)
     return np.array(ids, np.int64).reshape(keys.shape)

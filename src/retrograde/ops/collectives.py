@@ -185,7 +185,7 @@ _BUCKET_BYTES = 4 << 20  # large enough that latency does not count
 
 def _psum(xp, xs, axis):
     """Returns the sums of arrays over a mesh axis. Small arrays share one buffer."""
-    found: list[Any] = [None] * len(xs)
+    results: list[Any] = [None] * len(xs)
     buckets: dict[Any, list[int]] = {}  # the last bucket of each dtype
     used: dict[Any, int] = {}
 
@@ -197,7 +197,7 @@ def _psum(xp, xs, axis):
         start = 0
         for i in places:
             part = total[start : start + xs[i].size].reshape(xs[i].shape)
-            found[i] = part.astype(bool) if is_bool else part
+            results[i] = part.astype(bool) if is_bool else part
             start += xs[i].size
 
     for i, x in enumerate(xs):
@@ -209,7 +209,7 @@ def _psum(xp, xs, axis):
         used[x.dtype] += x.nbytes
     for places in buckets.values():
         send(places)
-    return tuple(found)
+    return tuple(results)
 
 
 def select_replica(xp, x, replica):

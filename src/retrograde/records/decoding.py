@@ -67,12 +67,12 @@ def _read_map(data: bytes) -> dict[str, bytes]:
 
 def values_of(feature: bytes | None) -> Values:
     """Returns the dtype and the values of a serialized feature; `None` if it is empty."""
-    found: Values = None
+    result: Values = None
     for number, wire_type, value, _, _ in wire.read_fields(feature or b""):
         if number in _KINDS and wire_type == wire.BYTES:
             kind = _KINDS[number]
-            found = kind, _read_list(kind, value)
-    return found
+            result = kind, _read_list(kind, value)
+    return result
 
 
 def _read_list(kind: str, data: bytes) -> np.ndarray:

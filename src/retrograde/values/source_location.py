@@ -142,8 +142,8 @@ class _Libraries(dict[str, Any]):
     """By file name: whether the file belongs to a library, or its `InterpreterFrames`."""
 
     def __missing__(self, filename: str) -> bool:
-        found = self[filename] = _is_library(filename)
-        return found
+        is_library = self[filename] = _is_library(filename)
+        return is_library
 
 
 LIBRARIES = _Libraries()
