@@ -72,7 +72,10 @@ def place(array: Any, tensor_id: int | None = None) -> Tensor:
 
 
 def put(array: Any, device: Any, tensor_id: int | None = None) -> Tensor:
-    """Returns a tensor with the value `array` on `device`. int32 and strings stay on the host."""
+    """Returns a tensor with the value `array` on `device`, a JAX device or a sharding.
+
+    int32 values and strings that are on the host stay there.
+    """
     if isinstance(array, DeviceArray):
         array = array.device_array
     elif not isinstance(array, (np.ndarray, np.generic)):  # a batch, or an array of JAX
@@ -101,9 +104,8 @@ def value_of(x: Tensor) -> Any:
 
 def move_like(value: Any, before: Tensor, tensor_id: int) -> Tensor:
     """Returns a tensor with `value`, an array or a `DeviceArray`, on the device of `before`."""
-    device = device_of(before)
-    if device is not None:
-        return put(value, device, tensor_id)
+    if device_of(before) is not None:
+        return put(value, before._device.sharding, tensor_id)
     array = LazyTensor(value)._array if isinstance(value, DeviceArray) else value
     return Tensor(array, tensor_id)
 

@@ -409,7 +409,7 @@ class Variable(_VariableBase, metaclass=_Creating):
             return False
         with isolate(), writing, namespaces.device_scope(device):
             before = self._current()
-            y = apply(primitive, (before, placement.put(array, device)))
+            y = apply(primitive, (before, placement.put(array, before._device.sharding)))
             self._hold(placement.alias(y, self._id))
         return True
 
