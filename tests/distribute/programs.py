@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import sys
 import tempfile
 
 import numpy as np
@@ -207,8 +209,55 @@ def all_trainings():
     }
 
 
+def _bytes_sent():
+    """Returns how many bytes the kernel has sent through the TCP sockets of this process."""
+    total = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                continue
+            with socket.socket(fileno=os.dup(int(name))) as connection:
+                information = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232)
+        except OSError:  # closed in the meantime, or not TCP
+            continue
+        if len(information) >= 208:
+            total += int.from_bytes(information[200:208], sys.byteorder)  # tcpi_bytes_sent
+    return total
+
+
+def traffic(megabytes=4, times=5):
+    """Returns the bytes that this worker sends for all-reduces, and how many there are."""
+    strategy = make_strategy(bytes_per_pack=1 << 20)
+    parts = [tf.ones([1 << 16]) for _ in range(4 * megabytes)]  # 256 kB each
+    group = current_group()
+
+    def step():
+        return tf.distribute.get_replica_context().all_reduce(
+            "SUM", parts, tf.distribute.experimental.CommunicationOptions(bytes_per_pack=1 << 20)
+        )
+
+    strategy.run(step)
+    before, count = _bytes_sent(), group.collectives
+    for _ in range(times):
+        strategy.run(step)
+    return {
+        "sent per step": (_bytes_sent() - before) / times,
+        "size": megabytes << 20,
+        "collectives per step": (group.collectives - count) / times,
+    }
+
+
+def training_and_traffic():
+    """Trains in the mode of traced functions, and measures all-reduces."""
+    return training("replayed"), traffic()
+
+
 def failing(how, rank):
     """Reduces values until one worker fails."""
+    if how == "version" and int(os.environ["RANK"]) == rank:
+        tf.__version__ = "0.0.0"
+    if how == "absent" and int(os.environ["RANK"]) == rank:
+        return "absent"
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
     def step(x):
@@ -220,12 +269,18 @@ def failing(how, rank):
             if i == 5 and strategy.cluster_resolver.task_id == rank:
                 if how == "kill":
                     os.kill(os.getpid(), signal.SIGKILL)
+                if how == "crash":
+                    os.kill(os.getpid(), signal.SIGSEGV)
                 if how == "stop":
                     os.kill(os.getpid(), signal.SIGSTOP)
                 if how == "raise":
                     raise KeyError("a mistake")
                 if how == "return":
                     return "early"
+            if i == 2 and how == "diverge":  # all workers know both collectives
+                strategy.run(step, args=(tf.ones(300),))
+            if i == 5 and how == "diverge":
+                strategy.run(step, args=(tf.ones([300, 2][strategy.cluster_resolver.task_id]),))
             if i == 5 and how == "differ":
                 strategy.run(step, args=(tf.ones(3 + strategy.cluster_resolver.task_id),))
     except tf.errors.UnavailableError:

@@ -30,12 +30,12 @@ def last_error(output):
     return lines[-1] if lines else output
 
 
-@pytest.mark.parametrize("failing", [0, 1])
-def test_a_killed_worker_is_an_error_in_the_other(failing):
-    workers = fail("kill", failing)
+@pytest.mark.parametrize(("how", "failing"), [("kill", 0), ("kill", 1), ("crash", 1)])
+def test_a_killed_or_crashed_worker_is_an_error_in_the_other(how, failing):
+    workers = fail(how, failing)
     other = workers[1 - failing]
 
-    assert workers[failing].code == -signal.SIGKILL
+    assert workers[failing].code == -(signal.SIGKILL if how == "kill" else signal.SIGSEGV)
     assert other.code == 1, other.output
     assert "WorkerLostError: Worker" in last_error(other.output)
     assert "Restart all workers from the last checkpoint." in last_error(other.output)
@@ -65,6 +65,23 @@ def test_a_worker_that_ends_early_is_reported():
     assert "worker 1 ended its program" in last_error(workers[0].output)
 
 
+def test_workers_with_different_versions_say_which():
+    workers = fail("version", 1)
+
+    assert [worker.code for worker in workers] == [1, 1]
+    for worker in workers:
+        error = last_error(worker.output)
+        assert "WorkerLostError: Workers do different things. worker 0: retrograde" in error
+        assert "worker 1: retrograde 0.0.0, jax" in error
+
+
+def test_a_worker_that_never_starts_is_an_error_after_the_timeout():
+    workers = fail("absent", 1, RETROGRADE_START_TIMEOUT="5")
+
+    assert workers[0].code == 1, workers[0].output
+    assert "or not all workers started within 5 seconds." in last_error(workers[0].output)
+
+
 def test_workers_that_do_different_things_say_what():
     workers = fail("differ", 1)
 
@@ -75,6 +92,15 @@ def test_workers_that_do_different_things_say_what():
         assert "all_reduce of float32[3]" in error
         assert "all_reduce of float32[4]" in error
         assert "programs.py" in error
+
+
+def test_workers_that_run_known_collectives_in_different_orders_end_with_an_error():
+    workers = fail("diverge", 1)
+
+    assert [worker.code for worker in workers] == [1, 1], [worker.output for worker in workers]
+    for worker in workers:
+        assert "WorkerLostError: Worker" in last_error(worker.output)
+        assert "XLA" in last_error(worker.output)
 
 
 def test_an_error_can_be_caught():

@@ -122,10 +122,23 @@ def test_two_workers_train_to_the_weights_of_one_replica(one_replica):
 
 
 def test_four_workers_train_to_the_weights_of_one_replica(one_replica):
-    first, *others = results("programs:training", 4, "replayed")
+    found = results("programs:training_and_traffic", 4)
+    (first, *others), traffic = [x for x, _ in found], [x for _, x in found]
     assert_close(first, one_replica[0]["eager", "float32"], TOLERANCE["float32"])
     for other in others:
         assert_same(other, first)
+    assert_optimal(traffic)
+
+
+def test_all_reduces_send_the_bytes_of_a_ring_in_buckets():
+    assert_optimal(results("programs:traffic", 2))
+
+
+def assert_optimal(traffic):
+    size = traffic[0]["size"]
+    sent = sum(worker["sent per step"] for worker in traffic)
+    assert 1 <= sent / (2 * (len(traffic) - 1) * size) < 1.02
+    assert {worker["collectives per step"] for worker in traffic} == {size >> 20}
 
 
 def assert_close(found, expected, tolerance):

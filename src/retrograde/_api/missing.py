@@ -30,14 +30,14 @@ REASONS = {
     "and remove sessions and their configuration.",
     "tf.data.experimental.service": _ONE_DEVICE,
     "tf.debugging.experimental": "Use tf.print, tf.debugging and Python's debugger.",
-    "tf.distribute.DistributedIterator": _ONE_DEVICE,
     "tf.distribute.ParameterServerStrategy": _NO_PARAMETER_SERVERS,
     "tf.distribute.Server": _NO_PARAMETER_SERVERS,
     "tf.distribute.coordinator": _NO_PARAMETER_SERVERS,
     "tf.distribute.experimental.CentralStorageStrategy": "Every replica has a copy of each "
     "variable. Use tf.distribute.MirroredStrategy.",
     "tf.distribute.experimental.ParameterServerStrategy": _NO_PARAMETER_SERVERS,
-    "tf.distribute.experimental.TPUStrategy": "Use tf.distribute.TPUStrategy.",
+    "tf.distribute.experimental.PreemptionWatcher": "Use "
+    "tf.distribute.experimental.PreemptionCheckpointHandler.",
     "tf.distribute.experimental.coordinator": _NO_PARAMETER_SERVERS,
     "tf.distribute.experimental.partitioners": _NO_PARAMETER_SERVERS,
     "tf.distribute.experimental.rpc": "JAX connects the workers of a strategy.",

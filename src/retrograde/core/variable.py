@@ -220,6 +220,10 @@ class Variable(_VariableBase, metaclass=_Creating):
     def _device(self) -> Any:
         return self._current()._device
 
+    def _checkpoint_array(self) -> np.ndarray:
+        """Returns the array that a checkpoint saves."""
+        return np.asarray(self._array)
+
     def _read(self) -> Tensor:
         """Returns the current tensor, for use as an input. It has the id of the variable."""
         for recorder in thread.recorders:

@@ -21,10 +21,16 @@ class Seeds:
         self.key, self.start = draw.key, draw.counter if seed is None else (0, 0)
         self._numbers = itertools.count()
 
-    def iterations_in(self, run: Any) -> IterationNumbers:
-        """Returns the record of this object's iterations within a run."""
+    def iterations_in(self, run: Any, worker: int = 0) -> IterationNumbers:
+        """Returns the record of this object's iterations within a run.
+
+        Without a seed, each `worker` that starts the record draws other numbers.
+        """
         if id(self) not in run.iterations:
-            run.iterations[id(self)] = IterationNumbers(self.key, self.start, self._numbers)
+            count, stream = self.start
+            if self.seed is None:
+                stream = (stream + (worker << 40)) % (1 << 64)
+            run.iterations[id(self)] = IterationNumbers(self.key, (count, stream), self._numbers)
         return run.iterations[id(self)]
 
     def _bit_generator(self, run: Any) -> np.random.Philox:

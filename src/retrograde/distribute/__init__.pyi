@@ -3,6 +3,7 @@ from retrograde.distribute import experimental as experimental
 from retrograde.distribute.extended import StrategyExtended as StrategyExtended
 from retrograde.distribute.failures import WorkerLostError as WorkerLostError
 from retrograde.distribute.input import DistributedDataset as DistributedDataset
+from retrograde.distribute.input import DistributedIterator as DistributedIterator
 from retrograde.distribute.input import InputContext as InputContext
 from retrograde.distribute.input import InputOptions as InputOptions
 from retrograde.distribute.input import InputReplicationMode as InputReplicationMode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from retrograde.values.arguments import shown
 __all__ = [
     "ClusterResolver",
     "KubernetesClusterResolver",
+    "KubernetesExecutableLocation",
     "SimpleClusterResolver",
     "SlurmClusterResolver",
     "TFConfigClusterResolver",
@@ -330,6 +332,13 @@ def expand_counts(text: str) -> list[int]:
     return found
 
 
+class KubernetesExecutableLocation(enum.Enum):
+    """Where a program that asks Kubernetes runs: in a pod, or outside of the cluster."""
+
+    WITHIN_CLUSTER = 0
+    OFF_CLUSTER = 1
+
+
 class KubernetesClusterResolver(ClusterResolver):
     """Asks Kubernetes for the pods of each job, by their labels.
 
@@ -344,16 +353,18 @@ class KubernetesClusterResolver(ClusterResolver):
         tf_server_port: int = 8470,
         rpc_layer: str = "grpc",
         override_client: Any = None,
-        executable_location: Any = None,
+        executable_location: KubernetesExecutableLocation = (
+            KubernetesExecutableLocation.WITHIN_CLUSTER
+        ),
     ) -> None:
         self._labels = dict(job_to_label_mapping or {"worker": ["job-name=tensorflow"]})
         self._port, self.rpc_layer = tf_server_port, rpc_layer
-        self._client = override_client
+        self._client, self._location = override_client, executable_location
 
     def cluster_spec(self) -> ClusterSpec:
         """Returns the addresses of the pods, which must all be running."""
         if self._client is None:
-            self._client = _kubernetes_client()
+            self._client = _kubernetes_client(self._location)
         jobs: dict[str, list[str]] = {}
         for job, labels in self._labels.items():
             for label in labels:
@@ -369,14 +380,17 @@ class KubernetesClusterResolver(ClusterResolver):
         return f"{pod.status.host_ip}:{self._port}"
 
 
-def _kubernetes_client() -> Any:
+def _kubernetes_client(location: KubernetesExecutableLocation) -> Any:
     try:
         from kubernetes import client, config
     except ImportError:
         raise ImportError(
             "KubernetesClusterResolver needs the package kubernetes: pip install kubernetes."
         ) from None
-    config.load_incluster_config()
+    if location is KubernetesExecutableLocation.OFF_CLUSTER:
+        config.load_kube_config()
+    else:
+        config.load_incluster_config()
     return client.CoreV1Api()
 
 

@@ -78,11 +78,13 @@ def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[list[int]]:
             yield bucket
 
 
-def divide_by_num_replicas(total: Tensor) -> Tensor:
-    """Divides a sum over all replicas by the number of replicas."""
+def divide_by_num_replicas(total: Tensor, num_replicas: int | None = None) -> Tensor:
+    """Divides a sum over all replicas by the number of replicas, by default of this context."""
     dtype = total._spec.dtype
-    local = 1 if context.strategy is None else context.strategy.num_replicas_in_sync
-    count = Tensor(np.array(max(collectives.num_replicas(), local), dtype)[()])
+    if num_replicas is None:
+        local = 1 if context.strategy is None else context.strategy.num_replicas_in_sync
+        num_replicas = max(collectives.num_replicas(), local)
+    count = Tensor(np.array(num_replicas, dtype)[()])
     if dtype in dtypes.INEXACT:
         return apply(ar.divide, (total, count))
     return apply(ar.floor_divide, (total, count))

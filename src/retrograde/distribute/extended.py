@@ -30,6 +30,11 @@ class StrategyExtended:
         """The devices that hold variables."""
         return self.worker_devices
 
+    @property
+    def experimental_require_static_shapes(self) -> bool:
+        """False: shapes may differ from call to call."""
+        return False
+
     def reduce_to(
         self, reduce_op: Any, value: Any, destinations: Any = None, options: Any = None
     ) -> Any:

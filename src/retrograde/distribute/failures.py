@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -62,18 +63,34 @@ def within(seconds: float, f: Callable[[], Any]) -> Any:
     return found[0] if found else None
 
 
-def delay_abort() -> None:
-    """Gives the main thread six seconds to report an error before XLA ends the process.
+_ABORT_SECONDS = 6.0
+_abort_handlers: list[Any] = []  # C functions, which have to stay alive
 
-    If the coordinator dies, a thread of XLA calls `abort()` at once, often before Python sees the
-    error of the collective. As the handler of SIGABRT, the C function `sleep` is called with the
-    number of the signal, 6; afterwards the process ends as before.
+
+def on_abort(report: Callable[[], str]) -> None:
+    """Reports that XLA ends the process, and gives the main thread six seconds to do so itself.
+
+    If the coordinator dies, or workers run different collectives, a thread of XLA calls `abort()`
+    at once, often before Python sees the error of the collective. The handler of SIGABRT is called
+    in that thread, and not as a Python handler would be in the main thread, which may wait for the
+    collective. `report()` returns the error message.
     """
     if sys.platform != "linux":
         return
+
+    def handle(_number: int) -> None:
+        message = report()
+        time.sleep(_ABORT_SECONDS)
+        with contextlib.suppress(OSError, ValueError):
+            print(f"{WorkerLostError.__name__}: {message}", file=sys.stderr)
+        _flush()
+        os._exit(1)
+
+    handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(handle)
+    _abort_handlers.append(handler)
     library = ctypes.CDLL(None)
     library.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
-    library.signal(signal.SIGABRT, ctypes.cast(library.sleep, ctypes.c_void_p))
+    library.signal(signal.SIGABRT, ctypes.cast(handler, ctypes.c_void_p))
 
 
 def end_on_exceptions(report: Callable[[str], Any]) -> None:

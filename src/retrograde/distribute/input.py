@@ -13,9 +13,10 @@ from retrograde.core.tensor import Tensor
 from retrograde.data import _nodes
 from retrograde.data._base import BaseDataset
 from retrograde.data.dataset import Dataset
+from retrograde.data.iterator import Iterator as DatasetIterator
 from retrograde.data.options import AutoShardPolicy
 from retrograde.distribute.file_sharding import TooFewFilesError, shard_files
-from retrograde.distribute.values import of_replicas
+from retrograde.distribute.values import PerReplicaSpec, of_replicas
 from retrograde.ops.collectives import current_group
 from retrograde.values import nest
 from retrograde.values.arguments import as_text, expect
@@ -87,17 +88,25 @@ class RunOptions(NamedTuple):
     experimental_xla_options: Any = None
 
 
+class DistributedIterator(DatasetIterator):
+    """An iterator over a distributed dataset. `strategy.run` accepts its elements."""
+
+
 class DistributedDataset(Dataset):
     """A dataset whose elements are the shards of global batches for this worker."""
+
+    def __iter__(self) -> DistributedIterator:
+        return DistributedIterator(self._node)
 
 
 def distribute_dataset(strategy: Any, dataset: Any) -> Any:
     """Returns `dataset` sharded over the replicas of `strategy`.
 
     Each element of `dataset` is a global batch. With `AutoShardPolicy.FILE`, each worker reads its
-    own files and splits batches into smaller ones. With `DATA` and `OFF`, all workers read all
-    elements in the same order, and each keeps its rows. `AUTO` is `FILE` if the dataset reads at
-    least one file per worker, and `DATA` otherwise.
+    own files and splits batches into smaller ones. With `DATA`, all workers read all elements in
+    the same order, and each keeps its rows. With `OFF`, each worker gets all rows, in batches that
+    are smaller by the number of workers; a shuffle without a seed has another order in each worker.
+    `AUTO` is `FILE` if the dataset reads at least one file per worker, and `DATA` otherwise.
     """
     expect(dataset, BaseDataset, "experimental_distribute_dataset", "a tf.data.Dataset")
     num_workers = strategy._input_context.num_input_pipelines
@@ -107,14 +116,71 @@ def distribute_dataset(strategy: Any, dataset: Any) -> Any:
         if num_replicas == 1:
             return dataset
         return _transformed(
-            dataset, lambda elements: (shard_per_replica(x, num_replicas) for x in elements)
+            dataset,
+            lambda elements: (shard_per_replica(x, num_replicas) for x in elements),
+            num_replicas=num_replicas,
         )
+    sharded = split_without_sharding(dataset, num_workers, index)
+    if sharded is not None:
+        return sharded
     sharded = shard_by_files(dataset, num_workers, index)
     if sharded is not None:
         return _transformed(
             sharded, lambda elements: _pad_until_all_finish(elements, sharded), False
         )
     return _transformed(dataset, lambda elements: (shard(x, num_workers, index) for x in elements))
+
+
+def distribute_unless_by_rows(strategy: Any, dataset: Any) -> Any:
+    """Returns `dataset` distributed over workers, unless they split its batches by rows."""
+    workers = strategy._input_context.num_input_pipelines
+    if workers == 1 or isinstance(dataset, DistributedDataset):
+        return dataset
+    is_off = policy_of(dataset) is AutoShardPolicy.OFF
+    if is_off or shard_by_files(dataset, workers, 0) is not None:
+        return distribute_dataset(strategy, dataset)
+    return dataset
+
+
+def policy_of(dataset: Any) -> AutoShardPolicy:
+    """Returns the policy by which workers split a dataset."""
+    return dataset.options().experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
+
+
+def split_without_sharding(dataset: Any, num_workers: int, index: int) -> Dataset | None:
+    """Returns `dataset` with all rows for each worker, if its policy is `OFF`.
+
+    Batches are smaller by the number of workers.
+    """
+    if policy_of(dataset) is not AutoShardPolicy.OFF:
+        return None
+    node = _OrderOfWorker(dataset._node, index)
+    return _transformed(
+        Dataset(node, dataset._options),
+        lambda elements: _split_batches(elements, num_workers),
+        preserves_count=False,
+    )
+
+
+class _OrderOfWorker(_nodes.Step):
+    """Makes shuffles without a seed differ between workers."""
+
+    name = "OrderOfWorker"
+
+    def __init__(self, input: _nodes.Node, worker: int) -> None:
+        super().__init__(input)
+        self._worker = worker
+
+    def open_after(self, run: Any, count: int) -> Iterator:
+        for seeds in self.all_seeds():
+            seeds.iterations_in(run, self._worker)
+        return self.input.open_after(run, count)
+
+    def elements(self, run: Any) -> Iterator:
+        return self.open_after(run, 0)
+
+    def cardinality(self) -> int:
+        return self.input.cardinality()
 
 
 def shard_by_files(dataset: Any, num_workers: int, index: int) -> Dataset | None:
@@ -124,7 +190,7 @@ def shard_by_files(dataset: Any, num_workers: int, index: int) -> Dataset | None
     batches of all workers in one step then have as many rows as one global batch. Raises an
     `InvalidArgumentError` if the policy is `FILE` and the dataset cannot be sharded by files.
     """
-    policy = dataset.options().experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
+    policy = policy_of(dataset)
     if policy not in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
         return None
     try:
@@ -150,13 +216,16 @@ def shard_by_files(dataset: Any, num_workers: int, index: int) -> Dataset | None
 
 
 def _transformed(
-    dataset: Any, make: Callable[[Iterator], Iterator], preserves_count: bool = True
+    dataset: Any,
+    make: Callable[[Iterator], Iterator],
+    preserves_count: bool = True,
+    num_replicas: int = 1,
 ) -> DistributedDataset:
     node = _nodes.Transform(
         dataset._node,
         lambda elements, _run: make(elements),
         "Distribute",
-        spec=lambda: _with_unknown_rows(dataset.element_spec),
+        spec=lambda: _with_unknown_rows(dataset.element_spec, num_replicas),
         cardinality=_nodes.preserve_count if preserves_count else _unknown_count,
     )
     return DistributedDataset(node, dataset._options)
@@ -183,6 +252,12 @@ def shard_per_replica(element: Any, num_replicas: int) -> Any:
     return of_replicas([shard(element, num_replicas, i) for i in range(num_replicas)])
 
 
+def without_rows(element: Any) -> Any:
+    """Returns an empty batch with the other dimensions of `element`."""
+    leaves = [_rows(x, 0, 0) for x in nest.leaves(element, expand_composites=True)]
+    return nest.pack(element, iter(leaves), expand_composites=True)
+
+
 def _split_batches(elements: Iterator, count: int) -> Iterator:
     """Yields up to `count` batches for each batch, none of them empty; scalars as they are."""
     for element in elements:
@@ -203,11 +278,13 @@ def _rows(x: Any, start: int, stop: int) -> Any:
     return Tensor(x._array[start:stop]) if isinstance(x, Tensor) and x.ndim else x
 
 
-def _with_unknown_rows(specs: Any) -> Any:
+def _with_unknown_rows(specs: Any, num_replicas: int) -> Any:
+    """Returns the specs of the shards of batches, for several replicas as `PerReplicaSpec`."""
+
     def unknown(spec: Any) -> Any:
-        if not isinstance(spec, TensorSpec) or not spec.shape.rank:
-            return spec
-        return TensorSpec([None, *spec.shape[1:]], spec.dtype)
+        if isinstance(spec, TensorSpec) and spec.shape.rank:
+            spec = TensorSpec([None, *spec.shape[1:]], spec.dtype)
+        return spec if num_replicas == 1 else PerReplicaSpec(*[spec] * num_replicas)
 
     return nest.pack(specs, iter([unknown(spec) for spec in nest.leaves(specs)]))
 
@@ -226,17 +303,15 @@ def distribute_dataset_from_function(strategy: Any, dataset_fn: Callable) -> Any
         replicas = strategy.num_replicas_in_sync
         if replicas == 1:
             return dataset
-        return _transformed(
-            dataset, lambda elements: _group_by_replica(elements, replicas, dataset), False
-        )
+        return _transformed(dataset, lambda elements: _group_by_replica(elements, replicas), False)
     return _transformed(dataset, lambda elements: _pad_until_all_finish(elements, dataset), False)
 
 
-def _group_by_replica(elements: Iterator, replicas: int, dataset: Any) -> Iterator:
+def _group_by_replica(elements: Iterator, replicas: int) -> Iterator:
     """Yields one element per replica. The last group is padded with empty batches."""
     while group := list(itertools.islice(elements, replicas)):
         missing = replicas - len(group)
-        yield of_replicas(group + [_empty_batch(dataset.element_spec) for _ in range(missing)])
+        yield of_replicas(group + [without_rows(group[0])] * missing)
 
 
 def _pad_until_all_finish(elements: Iterator, dataset: Any) -> Iterator:
@@ -247,16 +322,16 @@ def _pad_until_all_finish(elements: Iterator, dataset: Any) -> Iterator:
     if count >= 0 and len(set(counts)) == 1:
         yield from elements
         return
-    empty = None
+    last = None
     while True:
         element = next(elements, None)
         if not any(group.gather_integers(int(element is not None))):
             return
         if element is None:
-            if empty is None:
-                empty = _empty_batch(dataset.element_spec)
-            element = empty
-        yield element
+            last = _empty_batch(dataset.element_spec) if last is None else without_rows(last)
+        else:
+            last = element
+        yield last
 
 
 def _empty_batch(specs: Any) -> Any:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, VariableAggregation
 from retrograde.distribute import collectives
-from retrograde.distribute.context import context, in_replica_of
-from retrograde.distribute.reduction import ReduceOp
+from retrograde.distribute.context import context
 from retrograde.distribute.replica_threads import meet
-from retrograde.distribute.variables import DistributedVariable
+from retrograde.distribute.variables import REDUCE_OPS, DistributedVariable, SyncOnRead
 from retrograde.ops.conversion import as_tensor
-
-_OPS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
 
 
 class LocalMirroredVariable(DistributedVariable):
@@ -29,43 +26,25 @@ class LocalMirroredVariable(DistributedVariable):
     def _attach(self, strategy: Any) -> None:
         self._strategy = strategy
 
-    def assign(
-        self,
-        value: Any,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Variable | None:
-        """Assigns `value`, in replicas after aggregating it."""
-        if not in_replica_of(self._strategy):
-            return super().assign(value, use_locking, name, read_value)
+    def _write_value(self, write: Callable[[Variable, Any], Any], value: Any, how: str) -> None:
+        if not self._in_replica:
+            write(self, value)
+            return
 
         def merge(values: list) -> list:
-            Variable.assign(self, self._aggregated(values))
+            write(self, self._aggregated(values))
             return [None] * len(values)
 
-        meet("assign", value, merge)
-        return self if read_value else None
-
-    def _update(self, ufunc: Any, primitive: Any, delta: Any, how: str, read_value: bool) -> Any:
-        if not in_replica_of(self._strategy):
-            return super()._update(ufunc, primitive, delta, how, read_value)
-
-        def merge(values: list) -> list:
-            Variable._update(self, ufunc, primitive, self._aggregated(values), how, True)
-            return [None] * len(values)
-
-        meet(how, delta, merge)
-        return self if read_value else None
+        meet(how, value, merge)
 
     def _aggregated(self, values: list) -> Any:
-        if self._aggregation not in _OPS:
+        if self._aggregation not in REDUCE_OPS:
             return values[0]
         tensors = [as_tensor(value, self._spec.dtype) for value in values]
-        return collectives.combined(_OPS[self._aggregation], tensors)
+        return collectives.combined(REDUCE_OPS[self._aggregation], tensors)
 
 
-class LocalSyncOnReadVariable(DistributedVariable):
+class LocalSyncOnReadVariable(SyncOnRead):
     """A variable with a value for each replica, which are aggregated when it is read outside."""
 
     __slots__ = ("_others",)
@@ -82,55 +61,25 @@ class LocalSyncOnReadVariable(DistributedVariable):
             for _ in range(strategy.num_replicas_in_sync - 1)
         ]
 
-    def _of_replica(self) -> Variable | None:
-        """Returns the variable of this replica; `None` for the first, which is this one."""
-        return self._others[context.replica - 1] if context.replica else None
+    def _of_replica(self) -> Variable:
+        """Returns the variable of this replica; that of the first is this one."""
+        return [self, *self._others][context.replica]
 
     def _read(self) -> Tensor:
-        if in_replica_of(self._strategy):
-            other = self._of_replica()
-            return super()._read() if other is None else other._read()
-        if self._aggregation not in _OPS:
+        if self._in_replica:
+            return super()._read() if not context.replica else self._of_replica()._read()
+        if self._aggregation not in REDUCE_OPS:
             return super()._read()
         parts = [super()._read(), *[other._read() for other in self._others]]
-        return collectives.combined(_OPS[self._aggregation], parts)
+        return collectives.combined(REDUCE_OPS[self._aggregation], parts)
 
-    def assign(
-        self,
-        value: Any,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Variable | None:
-        """Assigns `value` to this replica, or to all replicas in cross-replica context.
-
-        In cross-replica context, aggregation `SUM` divides it by the number of replicas.
-        """
-        if in_replica_of(self._strategy):
-            other = self._of_replica()
-            super().assign(value) if other is None else other.assign(value)
-            return self if read_value else None
-        if self._aggregation is VariableAggregation.SUM:
-            value = as_tensor(value, self._spec.dtype) / len([self, *self._others])
-        super().assign(value)
-        for other in self._others:
-            other.assign(value)
-        return self if read_value else None
-
-    def _update(self, ufunc: Any, primitive: Any, delta: Any, how: str, read_value: bool) -> Any:
-        if in_replica_of(self._strategy):
-            other = self._of_replica()  # is false if its value is 0
-            variable = super() if other is None else other
-            variable._update(ufunc, primitive, delta, how, read_value)
-            return self if read_value else None
-        if self._aggregation is VariableAggregation.SUM:
-            raise ValueError(
-                f"SyncOnReadVariable does not support `{how}` in cross-replica context when "
-                "aggregation is set to `tf.VariableAggregation.SUM`."
-            )
-        for variable in (super(), *self._others):
-            variable._update(ufunc, primitive, delta, how, read_value)
-        return self if read_value else None
+    def _write_value(self, write: Callable[[Variable, Any], Any], value: Any, how: str) -> None:
+        if self._in_replica:
+            write(self._of_replica(), value)
+            return
+        value = self._share(value, how)
+        for variable in (self, *self._others):
+            write(variable, value)
 
 
 def variables_of_replicas(variable: Variable, replicas: Sequence[int]) -> list[Variable]:

@@ -11,6 +11,8 @@ import atexit
 import ctypes
 import functools
 import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,14 +22,14 @@ import numpy as np
 from retrograde.core.device_tensors import required_jax
 from retrograde.distribute.failures import (
     WorkerLostError,
-    delay_abort,
     end_on_exceptions,
     is_worker_loss,
+    on_abort,
     within,
 )
 from retrograde.ops import random_state
 from retrograde.ops.collectives import Group, current_group, set_process_group
-from retrograde.values.source_location import caller_location
+from retrograde.values.source_location import caller_location, place_of
 
 AXIS = "replica"
 _PATIENCE = 2.0  # seconds to ask a coordinator that may be gone
@@ -223,6 +225,24 @@ class ProcessGroup(Group):
                 time.sleep(0.5)  # lets the others read the verdict before this worker ends
             raise WorkerLostError(None, None, f"Workers do different things. {verdict}.")
 
+    def post(self, key: str, value: str) -> None:
+        """Stores a text for the other workers."""
+        try:
+            self._client.key_value_set(key, value, allow_overwrite=True)
+        except RuntimeError as error:
+            raise self._lost(error) from error
+
+    def posted(self, key: str, seconds: float) -> str | None:
+        """Returns the text that a worker stored, or `None` if there is none within the time."""
+        try:
+            return self._client.blocking_key_value_get(key, round(1000 * seconds))
+        except RuntimeError:
+            return None
+
+    def wait_for(self, key: str, other: int, what: str) -> str:
+        """Returns the text that worker `other` stores. Raises a `WorkerLostError` if it ends."""
+        return self._get(key, other, what)
+
     def _set(self, key: str, value: str) -> None:
         try:
             self._client.key_value_set(key, value)
@@ -278,6 +298,18 @@ class ProcessGroup(Group):
         """Tells the other workers how this one ends."""
         key, text = f"retrograde/ended/{self.rank}", _one_line(how)[:500]
         within(_PATIENCE, lambda: self._client.key_value_set(key, text, allow_overwrite=True))
+
+    def report_abort(self) -> str:
+        """Tells the other workers that XLA aborts this one, and returns an error message."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        place = None if frame is None else place_of(frame)
+        where = "" if place is None else f" at {place}"
+        self.report_end(f"was aborted by XLA in {self._present}{where}")
+        return (
+            f"Worker {self.rank} of {self.size} cannot finish {self._present}{where}: XLA aborted "
+            "it, because another worker ran a different collective or the first worker ended. Set "
+            "RETROGRADE_CHECK_COLLECTIVES=1 to find the first collective that differs."
+        )
 
     def leave(self) -> None:
         """Ends the work with the other workers. The coordinator stays until all have left.
@@ -392,12 +424,12 @@ def start(worker: Worker | None, collective_timeout: float | None = None) -> Gro
         jax.distributed.initialize(**options)
     except RuntimeError as error:
         raise _not_started(worker, timeouts, error) from error
-    delay_abort()
     group = ProcessGroup(jax, timeouts)
     if group.size == 1:
         return current_group()
     _started.append(group)
     set_process_group(group)
+    on_abort(group.report_abort)
     end_on_exceptions(lambda text: group.report_end(f"raised {text}"))
     atexit.register(group.leave)  # runs before JAX leaves, which registered before
     import retrograde

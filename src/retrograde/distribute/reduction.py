@@ -60,7 +60,33 @@ class CollectiveHints(CommunicationOptions):
 
 
 class CrossDeviceOps:
-    """The algorithm for communication between devices. Accepted and ignored: JAX chooses it."""
+    """The algorithm for communication between devices. JAX chooses it; all of them are the same."""
+
+    def reduce(
+        self,
+        reduce_op: ReduceOp | str,
+        per_replica_value: Any,
+        destinations: Any,
+        options: Any = None,
+    ) -> Any:
+        """Returns the sum or mean of the values of the replicas of this process."""
+        from retrograde.distribute import collectives
+
+        values = getattr(per_replica_value, "values", (per_replica_value,))
+        return collectives.combined(as_reduce_op(reduce_op), values)
+
+    def batch_reduce(
+        self, reduce_op: ReduceOp | str, value_destination_pairs: Any, options: Any = None
+    ) -> list:
+        """Returns the sums or means of several values."""
+        return [
+            self.reduce(reduce_op, value, destination, options)
+            for value, destination in value_destination_pairs
+        ]
+
+    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+        """Returns `tensor`: the replicas of this process share it."""
+        return tensor
 
 
 class ReductionToOneDevice(CrossDeviceOps):

@@ -21,7 +21,7 @@ from retrograde.distribute.input import (
 )
 from retrograde.distribute.reduction import ReduceOp, as_reduce_op
 from retrograde.distribute.replica_context import ReplicaContext
-from retrograde.distribute.synchronization import check_in_sync
+from retrograde.distribute.synchronization import check_in_sync, variables_of_all_workers
 from retrograde.distribute.values import local_results
 from retrograde.math import reduce_mean, reduce_sum
 from retrograde.ops.casting import to_dtype
@@ -167,6 +167,12 @@ class Strategy:
         """Returns the dataset that `dataset_fn` creates from the `InputContext` of this worker."""
         return distribute_dataset_from_function(self, dataset_fn)
 
+    def experimental_distribute_datasets_from_function(
+        self, dataset_fn: Callable, options: Any = None
+    ) -> Any:
+        """Calls `distribute_datasets_from_function`. This is its older name."""
+        return self.distribute_datasets_from_function(dataset_fn, options)
+
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
         """Returns what `value_fn` returns for the contexts of the replicas of this process."""
         return self._regrouped([value_fn(ValueContext(self._rank, self.num_replicas_in_sync))])
@@ -178,8 +184,7 @@ class Strategy:
         forgotten all-reduce lets replicas drift apart without an error; this finds it.
         """
         if variables is None:
-            created = [reference() for reference in self._created]
-            variables = [variable for variable in created if variable is not None]
+            variables = variables_of_all_workers(self._created)
         check_in_sync(self, variables)
 
     def _bytes_per_pack(self, options: Any) -> int:

@@ -41,6 +41,21 @@ def check_in_sync(strategy: Any, variables: Sequence[Any]) -> None:
         )
 
 
+def variables_of_all_workers(created: Sequence[Any]) -> list[Any]:
+    """Returns the variables of weak references that still exist in all workers.
+
+    Workers create the same variables in the same order, but may free them at different times.
+    """
+    found = {i: v for i, v in enumerate([ref() for ref in created]) if v is not None}
+    group = current_group()
+    if group.size == 1:
+        return list(found.values())
+    numbers, counts = np.unique(
+        group.all_gather(np.array(list(found), np.int64), 0), return_counts=True
+    )
+    return [found[i] for i in numbers[counts == group.size].tolist()]
+
+
 def _held(variable: Any) -> Any:
     """Returns the variable that a Keras variable holds."""
     return getattr(variable, "_value", variable)

@@ -1,8 +1,15 @@
-"""Variables of strategies with several replicas."""
+"""Variables of strategies with several replicas.
+
+In this module, each process has one replica. `local_variables.py` has those of a process with
+several replicas.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import (
@@ -13,16 +20,46 @@ from retrograde.core.variable import (
 from retrograde.distribute import collectives
 from retrograde.distribute.context import in_replica_of
 from retrograde.distribute.reduction import ReduceOp
+from retrograde.ops.conversion import as_tensor
 
-_OPS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
+REDUCE_OPS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
 
 
 class DistributedVariable(Variable):
-    """A variable that is created in the scope of a strategy with several replicas."""
+    """A variable that is created in the scope of a strategy with several replicas.
+
+    Subclasses implement `_write_value`.
+    """
 
     __slots__ = ("_strategy",)
 
     _strategy: Any
+
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable | None:
+        """Assigns `value`, in replicas as `synchronization` and `aggregation` say."""
+        self._write_value(Variable.assign, value, "assign")
+        return self if read_value else None
+
+    def _update(self, ufunc: Any, primitive: Any, delta: Any, how: str, read_value: bool) -> Any:
+        def update(variable: Variable, value: Any) -> None:
+            Variable._update(variable, ufunc, primitive, value, how, True)
+
+        self._write_value(update, delta, how)
+        return self if read_value else None
+
+    def _write_value(self, write: Callable[[Variable, Any], Any], value: Any, how: str) -> None:
+        """Calls `write` with variables, and the value for each. `how` is the method's name."""
+        raise NotImplementedError
+
+    @property
+    def _in_replica(self) -> bool:
+        return in_replica_of(self._strategy)
 
 
 class MirroredVariable(DistributedVariable):
@@ -35,70 +72,60 @@ class MirroredVariable(DistributedVariable):
 
     __slots__ = ()
 
-    def assign(
-        self,
-        value: Any,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Variable | None:
-        """Assigns `value`. In replica context, it is aggregated first."""
-        return super().assign(self._aggregated(value), use_locking, name, read_value)
-
-    def _update(self, ufunc: Any, primitive: Any, delta: Any, how: str, read_value: bool) -> Any:
-        return super()._update(ufunc, primitive, self._aggregated(delta), how, read_value)
+    def _write_value(self, write: Callable[[Variable, Any], Any], value: Any, how: str) -> None:
+        write(self, self._aggregated(value) if self._in_replica else value)
 
     def _aggregated(self, value: Any) -> Any:
         aggregation = self._aggregation
-        if aggregation is VariableAggregation.NONE or not in_replica_of(self._strategy):
+        if aggregation is VariableAggregation.NONE:
             return value
-        if not isinstance(value, Tensor):
-            value = Tensor(self._operand(value, "assign"))
+        value = as_tensor(value, self._spec.dtype)
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return collectives.broadcast_from_first(value)
-        return collectives.all_reduce(_OPS[aggregation], value)
+        return collectives.all_reduce(REDUCE_OPS[aggregation], value)
 
 
-class SyncOnReadVariable(DistributedVariable):
-    """A variable with one value per replica.
+class SyncOnRead(DistributedVariable):
+    """The base of variables with one value per replica.
 
-    Reading it in cross-replica context aggregates them.
+    In cross-replica context, reading them aggregates the values, and assigning a value to a sum
+    divides it by the number of replicas.
     """
+
+    __slots__ = ()
+
+    def _share(self, value: Any, how: str) -> Any:
+        """Returns the value for each replica of one that is assigned in cross-replica context."""
+        if self._aggregation is not VariableAggregation.SUM:
+            return value
+        if how != "assign":
+            raise ValueError(
+                f"SyncOnReadVariable does not support `{how}` in cross-replica context when "
+                "aggregation is set to `tf.VariableAggregation.SUM`."
+            )
+        total = as_tensor(value, self._spec.dtype)
+        return collectives.divide_by_num_replicas(total, self._strategy.num_replicas_in_sync)
+
+    def _checkpoint_array(self) -> np.ndarray:
+        """Returns the aggregated value. All workers have to call it."""
+        return np.asarray(self._read()._array)
+
+
+class SyncOnReadVariable(SyncOnRead):
+    """A variable with one value per replica, in processes with one replica."""
 
     __slots__ = ()
 
     def _read(self) -> Tensor:
         tensor = super()._read()
-        if in_replica_of(self._strategy):
+        if self._in_replica:
             return tensor
-        if self._aggregation in _OPS:
-            return collectives.all_reduce(_OPS[self._aggregation], tensor)
+        if self._aggregation in REDUCE_OPS:
+            return collectives.all_reduce(REDUCE_OPS[self._aggregation], tensor)
         return collectives.broadcast_from_first(tensor)
 
-    def assign(
-        self,
-        value: Any,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Variable | None:
-        """Assigns `value` to this replica, or to all replicas in cross-replica context.
-
-        In cross-replica context, aggregation `SUM` divides it by the number of replicas.
-        """
-        if self._aggregation is VariableAggregation.SUM and not in_replica_of(self._strategy):
-            value = Tensor(self._operand(value, "assign"))
-            value = collectives.divide_by_num_replicas(value)
-        return super().assign(value, use_locking, name, read_value)
-
-    def _update(self, ufunc: Any, primitive: Any, delta: Any, how: str, read_value: bool) -> Any:
-        is_sum = self._aggregation is VariableAggregation.SUM
-        if is_sum and not in_replica_of(self._strategy):
-            raise ValueError(
-                f"SyncOnReadVariable does not support `{how}` in cross-replica context when "
-                "aggregation is set to `tf.VariableAggregation.SUM`."
-            )
-        return super()._update(ufunc, primitive, delta, how, read_value)
+    def _write_value(self, write: Callable[[Variable, Any], Any], value: Any, how: str) -> None:
+        write(self, value if self._in_replica else self._share(value, how))
 
 
 def variable_class(synchronization: Any) -> type[DistributedVariable]:

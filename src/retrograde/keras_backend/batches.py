@@ -11,7 +11,8 @@ from keras.src.trainers.epoch_iterator import EpochIterator as KerasEpochIterato
 import retrograde
 from retrograde.core.tensor import Tensor
 from retrograde.data import Dataset
-from retrograde.distribute.input import DistributedDataset
+from retrograde.distribute.context import context
+from retrograde.distribute.input import DistributedDataset, distribute_unless_by_rows
 from retrograde.keras_backend.dataset_adapter import DatasetAdapter
 from retrograde.keras_backend.distribution_lib import (
     current_distribution,
@@ -36,6 +37,8 @@ class EpochIterator(KerasEpochIterator):
                 raise_unsupported_arg("y", "the targets", "Dataset")
             if sample_weight is not None:
                 raise_unsupported_arg("sample_weights", "the sample weights", "Dataset")
+            if context.strategy is not None and context.strategy.num_replicas_in_sync > 1:
+                x = distribute_unless_by_rows(context.strategy, x)
             self.is_distributed = isinstance(x, DistributedDataset)
             distribution = current_distribution()
             if distribution is not None:

@@ -4,6 +4,7 @@ from keras.src import tree
 from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
+from retrograde.distribute.values import PerReplicaSpec
 from retrograde.keras_backend.conversion import convert_to_numpy
 
 
@@ -39,7 +40,8 @@ class DatasetAdapter(DataAdapter):
     @property
     def batch_size(self):
         """The batch size, or `None` if it may vary."""
-        return tree.flatten(self._dataset.element_spec)[0].shape[0]
+        spec = tree.flatten(self._dataset.element_spec)[0]
+        return None if isinstance(spec, PerReplicaSpec) else spec.shape[0]
 
     has_partial_batch = None
     partial_batch_size = None

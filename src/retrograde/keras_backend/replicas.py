@@ -9,10 +9,13 @@ from keras.src import callbacks as callbacks_module
 from keras.src import tree
 from keras.src.losses import loss as loss_module
 
-from retrograde.distribute.context import context
+import retrograde
+from retrograde.core.variable import VariableAggregation
+from retrograde.distribute.context import OutsideStrategies, context
 from retrograde.distribute.input import shard
 from retrograde.distribute.local_variables import variables_of_replicas
 from retrograde.distribute.values import of_replicas, value_of_replica
+from retrograde.distribute.variables import MirroredVariable
 from retrograde.keras_backend.batches import LocalBatch, to_tensors
 from retrograde.ops.collectives import current_group
 
@@ -114,7 +117,7 @@ def _local_batch(strategy, batch):
     count, workers = strategy.num_replicas_in_sync, pipelines.num_input_pipelines
     per_worker = count // workers
     if isinstance(batch, LocalBatch):
-        return batch.value, (1 / count,) * per_worker
+        return _distributed_batch(batch.value, per_worker)
     batch = to_tensors(batch)
     first = pipelines.input_pipeline_id * per_worker
     local = [shard(batch, count, first + i) for i in range(per_worker)]
@@ -124,8 +127,28 @@ def _local_batch(strategy, batch):
     return of_replicas(local), tuple([n / all_rows for n in rows])
 
 
+def _distributed_batch(batch, per_worker):
+    """Returns a batch of a distributed dataset, and the fractions of its rows in all replicas."""
+    local = [value_of_replica(batch, i) for i in range(per_worker)]
+    rows = list(map(_count_rows, local))
+    all_rows = sum(current_group().all_gather(np.array(rows, np.int64), 0).tolist())
+    local = [x if n else _row_of_zeros(x) for x, n in zip(local, rows, strict=True)]
+    return of_replicas(local), tuple([n / max(all_rows, 1) for n in rows])
+
+
 def _count_rows(batch):
     return next(leaf.shape[0] for leaf in tree.flatten(batch) if leaf is not None)
+
+
+def _row_of_zeros(batch):
+    """Returns a batch with one row of zeros in place of an empty one."""
+
+    def zeros(x):
+        if x.dtype == "string":
+            return retrograde.fill([1, *x.shape[1:]], "")
+        return retrograde.zeros([1, *x.shape[1:]], x.dtype)
+
+    return tree.map_structure(zeros, batch)
 
 
 @contextlib.contextmanager
@@ -192,20 +215,88 @@ def synchronize_random_state():
     random.setstate((version, tuple(numbers.tolist()), gauss))
 
 
+def synchronize_epoch(model):
+    """Synchronizes the workers after the steps of an epoch.
+
+    Non-trainable variables that replicas assign without an aggregation, such as the moving averages
+    of batch normalization, get the values of the first worker.
+    """
+    if current_group().size > 1:
+        held = [v._value for v in model.non_trainable_variables]
+        _broadcast([v for v in held if _may_differ(v)])
+
+
+def any_worker(condition):
+    """Returns whether `condition` is true in any worker."""
+    group = current_group()
+    if group.size == 1:
+        return condition
+    return any(group.gather_integers(int(bool(condition))))
+
+
+def _may_differ(variable):
+    is_mirrored = isinstance(variable, MirroredVariable)
+    return is_mirrored and variable._aggregation is VariableAggregation.NONE
+
+
+def begin_training(model, callbacks):
+    """Calls `on_train_begin` of callbacks.
+
+    If the first worker restores a backup, the others get its values: only it needs the files.
+    """
+    group, optimizer = current_group(), model.optimizer
+    if group.size == 1 or not any(map(_is_backup, callbacks.callbacks)):
+        callbacks.on_train_begin()
+        return
+    if optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
+    callbacks.on_train_begin()
+    variables = [*model.variables, *([] if optimizer is None else optimizer.variables)]
+    _broadcast([v._value for v in variables if isinstance(v._value, MirroredVariable)])
+    (epoch,) = group.broadcast([np.array(model._initial_epoch or 0, np.int64)])
+    model._initial_epoch = int(epoch)
+
+
+def _broadcast(variables):
+    """Assigns the values of the first worker."""
+    arrays = current_group().broadcast([v._array for v in variables])
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
+
+
+def _is_backup(callback):
+    return isinstance(callback, callbacks_module.BackupAndRestore)
+
+
 def callbacks_of_worker(callbacks, verbose):
     """Returns the callbacks of this worker and its verbosity.
 
     The first worker writes files and shows progress.
     """
-    if not current_group().rank:
-        return callbacks, verbose
     listed = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
+    if not current_group().rank:
+        for callback in listed:
+            if _is_backup(callback) and current_group().size > 1:
+                callback._load_model = _alone(callback._load_model)
+        return callbacks, verbose
     kept = [callback for callback in listed if not isinstance(callback, _WRITERS)]
     for callback in kept:
-        if isinstance(callback, callbacks_module.BackupAndRestore):
+        if _is_backup(callback):
             callback._save_model = _do_nothing
+            callback.on_train_begin = _do_nothing
             callback.on_train_end = _do_nothing
     return kept, 0 if verbose == "auto" else verbose
+
+
+def _alone(method):
+    """Makes a method create plain variables: the other workers do not call it."""
+
+    @functools.wraps(method)
+    def run(*args, **kwargs):
+        with OutsideStrategies():
+            return method(*args, **kwargs)
+
+    return run
 
 
 def _do_nothing(*_args, **_kwargs):

@@ -173,21 +173,29 @@ class RetrogradeTrainer(base_trainer.Trainer):
         self.stop_training = False
         self.make_train_function()
         logs = {}
-        callbacks.on_train_begin()
+        replicas.begin_training(self, callbacks)
         for epoch in range(self._initial_epoch or initial_epoch, epochs):
             self.reset_metrics()
             callbacks.on_epoch_begin(epoch)
             logs = self._train_epoch(batches, callbacks)
+            if replicas.strategy_of(self) is not None:
+                replicas.synchronize_epoch(self)
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 logs |= self._validate(validation_data, **validation)
             callbacks.on_epoch_end(epoch, logs)
-            if self.stop_training:
+            if self._stops_training():
                 break
         self._eval_epoch_iterator = None
         if isinstance(self.optimizer, optimizers_module.Optimizer) and epochs > 0:
             self.optimizer.finalize_variable_values(self.trainable_weights)
         callbacks.on_train_end(logs=logs)
         return self.history
+
+    def _stops_training(self):
+        """Returns whether a callback stopped the training, in any worker."""
+        if replicas.strategy_of(self) is not None:
+            self.stop_training = replicas.any_worker(self.stop_training)
+        return self.stop_training
 
     def _train_epoch(self, batches, callbacks):
         logs = {}

@@ -57,6 +57,9 @@ class Group:
         """Returns the results of a compiled program with this number of collectives."""
         return f()
 
+    def barrier(self) -> None:
+        """Waits until all replicas are here."""
+
 
 SINGLE_REPLICA = Group()
 

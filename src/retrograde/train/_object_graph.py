@@ -15,15 +15,18 @@ from typing import Any
 from retrograde.core.variable import Variable
 from retrograde.toplevel.module import Module
 from retrograde.values.arguments import shown
-from retrograde.values.conversion import tensor_or_variable
+from retrograde.values.conversion import source_of
 
 VARIABLE_VALUE = "VARIABLE_VALUE"
 
 
 def as_variable(value: Any) -> Variable | None:
-    """Returns the variable that `value` is or wraps, or `None`."""
-    tensor_or_var = tensor_or_variable(value)
-    return tensor_or_var if isinstance(tensor_or_var, Variable) else None
+    """Returns the variable that `value` is or wraps, or `None`.
+
+    It does not read the variable: with several workers, all of them may have to read it together.
+    """
+    source = source_of(value)
+    return source if isinstance(source, Variable) else None
 
 
 def value_name(value: Any) -> str | None:

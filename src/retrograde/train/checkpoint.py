@@ -212,6 +212,9 @@ def _value_of(value: Any) -> np.ndarray:
     variable = as_variable(value)
     if variable is None:
         return np.asarray(value._checkpoint_bytes(), object)
+    if variable is value:
+        return variable._checkpoint_array()
+    # One worker alone may save a Keras model, so values of its metrics are not aggregated.
     return np.asarray(variable._array)
 
 

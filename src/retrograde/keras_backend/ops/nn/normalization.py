@@ -51,7 +51,10 @@ def _average(x, attrs):
 def _average_over_replicas(x, attrs):
     """Returns the mean over all replicas, which may have different numbers of rows."""
     total = apply(reduction.sum, (x,), attrs)
-    count = convert_to_tensor(float(x._spec.size // total._spec.size), total.dtype.name)
+    rows = x._spec.size // total._spec.size
+    if context.fraction == 0:  # this replica got one row in place of none
+        total, rows = total * 0.0, 0
+    count = convert_to_tensor(float(rows), total.dtype.name)
     total, count = get_replica_context().all_reduce("SUM", [total, count])
     return total / count
 

@@ -1,0 +1,75 @@
+"""Programs on the topics of TensorFlow's tutorials on distribution give TensorFlow's numbers.
+
+`distribute/facts.json` has what the programs record with TensorFlow 2.21 and MirroredStrategy on 1,
+2 and 4 logical CPUs: `REPLICAS=2 python tests/programs/distribute/run_all.py OUTPUT` in an
+environment with TensorFlow, for each number.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.distribute.workers import SECONDS, environment
+
+FOLDER = pathlib.Path(__file__).parent / "distribute"
+FACTS = json.loads((FOLDER / "facts.json").read_text())
+PROGRAM = str(FOLDER / "run_all.py")
+
+
+def run(command, output, **env):
+    found = subprocess.run(
+        [sys.executable, "-m", "retrograde", *command],
+        env=environment(**env) | {"PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert found.returncode == 0, f"{found.stdout[-3000:]}\n{found.stderr[-3000:]}"
+    return json.loads(output.read_text())
+
+
+def differences(found, expected, path=""):
+    """Yields the values that differ from TensorFlow's by more than 1e-5."""
+    if isinstance(expected, dict):
+        for name in expected:
+            if name in found:
+                yield from differences(found[name], expected[name], f"{path}/{name}")
+            else:
+                yield f"{path}/{name} is missing"
+    elif isinstance(expected, (int, float, list)) and np.array(expected).dtype.kind in "if":
+        same_shape = np.shape(found) == np.shape(expected)
+        if not same_shape or not np.allclose(found, expected, rtol=1e-5, atol=1e-5):
+            yield f"{path}: {found}, expected {expected}"
+    elif found != expected:
+        yield f"{path}: {found}, expected {expected}"
+
+
+@pytest.mark.parametrize("replicas", ["1", "2", "4"])
+def test_programs_on_logical_devices_give_the_numbers_of_tensorflow(replicas, tmp_path):
+    output = tmp_path / "output.json"
+    found = run(["run", PROGRAM, str(output)], output, REPLICAS=replicas)
+
+    assert sorted(found) == sorted(FACTS[replicas])
+    assert list(differences(found, FACTS[replicas])) == []
+
+
+def test_programs_in_two_workers_give_the_numbers_of_two_devices(tmp_path):
+    output = tmp_path / "output.json"
+    command = ["launch", "-n", "2", PROGRAM, str(output)]
+    found = run(command, output, SHARED=str(tmp_path / "shared"))
+
+    expected = {name: dict(values) for name, values in FACTS["2"].items()}
+    for name in ("continued", "predicted"):  # of a strategy on devices
+        del expected["save_and_load"][name]
+    assert list(differences(found, expected)) == []
+
+
+def test_programs_use_the_api_of_tensorflow_only():
+    names = {path.name for path in FOLDER.glob("*.py")}
+    assert len(names) == 8
+    for name in names:
+        assert "retrograde" not in (FOLDER / name).read_text()
