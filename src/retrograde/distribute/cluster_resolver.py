@@ -333,7 +333,7 @@ def expand_counts(text: str) -> list[int]:
 
 
 class KubernetesExecutableLocation(enum.Enum):
-    """Where a program that asks Kubernetes runs: in a pod, or outside of the cluster."""
+    """The location of a program that asks Kubernetes: in a pod, or outside of the cluster."""
 
     WITHIN_CLUSTER = 0
     OFF_CLUSTER = 1

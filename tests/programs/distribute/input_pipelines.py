@@ -93,8 +93,3 @@ def value_fn(context):
 values = strategy.experimental_distribute_values_from_function(value_fn)
 doubled = strategy.run(lambda x: 2 * x, args=(values,))
 note("values", strategy.reduce("SUM", doubled, axis=None))
-
-# %% Gathering rows
-rows = strategy.run(lambda: tf.reshape(tf.range(4.0), [2, 2]))
-note("gathered", tf.reduce_sum(strategy.gather(rows, axis=0)))
-note("gathered shape", list(strategy.gather(rows, axis=1).shape))
