@@ -29,7 +29,7 @@ from retrograde.distribute.failures import (
 )
 from retrograde.ops import random_state
 from retrograde.ops.collectives import Group, current_group, set_process_group
-from retrograde.values.source_location import caller_location, place_of
+from retrograde.values.source_location import caller_location, location_of
 
 AXIS = "replica"
 _PATIENCE = 2.0  # seconds to ask a coordinator that may be gone
@@ -302,7 +302,7 @@ class ProcessGroup(Group):
     def report_abort(self) -> str:
         """Tells the other workers that XLA aborts this one, and returns an error message."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        place = None if frame is None else place_of(frame)
+        place = None if frame is None else location_of(frame)
         where = "" if place is None else f" at {place}"
         self.report_end(f"was aborted by XLA in {self._present}{where}")
         return (
