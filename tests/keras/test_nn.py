@@ -618,6 +618,14 @@ def test_ctc_decode():
     assert np.asarray(unmerged)[0].tolist() == [[1, 1, 1, 2, -1], [2, 1, -1, -1, -1]]
 
 
+def test_synchronized_moments_of_one_replica_are_its_moments():
+    x = rng.normal(size=(5, 3))
+    for found, expected in zip(
+        ops.moments(x, 0, synchronized=True), ops.moments(x, 0), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_unsupported_options_raise():
     x = np.ones((1, 2, 1, 2))
     for call, error, message in (

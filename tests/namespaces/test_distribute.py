@@ -118,6 +118,50 @@ def test_datasets_are_created_for_one_input_pipeline(strategy):
     assert [list(x.numpy()) for x in dataset] == [[0, 1], [2, 3], [4, 5]]
 
 
+def test_distributed_datasets_have_iterators_with_optionals(strategy):
+    dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(3).batch(2))
+    iterator = iter(dataset)
+
+    assert isinstance(dataset, tf.distribute.DistributedDataset)
+    assert isinstance(iterator, tf.distribute.DistributedIterator)
+    assert dataset.element_spec.shape.as_list() == [None]
+    optionals = [iterator.get_next_as_optional() for _ in range(3)]
+    assert [bool(x.has_value()) for x in optionals] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        tf.distribute.CrossDeviceOps,
+        tf.distribute.ReductionToOneDevice,
+        tf.distribute.NcclAllReduce,
+        tf.distribute.HierarchicalCopyAllReduce,
+    ],
+)
+def test_cross_device_ops_reduce_values_of_replicas(make):
+    ops = make()
+    value = tf.distribute.PerReplica([tf.constant(1.0), tf.constant(3.0)])
+
+    assert ops.reduce("SUM", value, destinations=value).numpy() == 4.0
+    assert [x.numpy() for x in ops.batch_reduce("MEAN", [(value, value)] * 2)] == [2.0, 2.0]
+    assert ops.broadcast(3.0, destinations=value) == 3.0
+
+
+def test_older_names_of_strategies():
+    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy(
+        tf.distribute.experimental.CollectiveCommunication.RING
+    )
+    dataset = strategy.experimental_distribute_datasets_from_function(
+        lambda context: tf.data.Dataset.range(context.num_input_pipelines)
+    )
+
+    assert strategy.num_replicas_in_sync == 1
+    assert [x.numpy() for x in dataset] == [0]
+    assert not strategy.extended.experimental_require_static_shapes
+    with pytest.raises(ValueError, match="TPUStrategy: JAX finds no TPU"):
+        tf.distribute.experimental.TPUStrategy()
+
+
 def test_unsupported_features_raise():
     one, other = tf.distribute.MirroredStrategy(), tf.distribute.OneDeviceStrategy("/cpu:0")
 

@@ -114,7 +114,7 @@ def distribute_dataset(strategy: Any, dataset: Any) -> Any:
     if num_workers == 1:
         num_replicas = strategy.num_replicas_in_sync
         if num_replicas == 1:
-            return dataset
+            return DistributedDataset(dataset._node, dataset._options)
         return _transformed(
             dataset,
             lambda elements: (shard_per_replica(x, num_replicas) for x in elements),
@@ -302,7 +302,7 @@ def distribute_dataset_from_function(strategy: Any, dataset_fn: Callable) -> Any
     if workers == 1:
         replicas = strategy.num_replicas_in_sync
         if replicas == 1:
-            return dataset
+            return DistributedDataset(dataset._node, dataset._options)
         return _transformed(dataset, lambda elements: _group_by_replica(elements, replicas), False)
     return _transformed(dataset, lambda elements: _pad_until_all_finish(elements, dataset), False)
 

@@ -39,7 +39,7 @@ class EpochIterator(KerasEpochIterator):
                 raise_unsupported_arg("sample_weights", "the sample weights", "Dataset")
             if context.strategy is not None and context.strategy.num_replicas_in_sync > 1:
                 x = distribute_unless_by_rows(context.strategy, x)
-            self.is_distributed = isinstance(x, DistributedDataset)
+                self.is_distributed = isinstance(x, DistributedDataset)
             distribution = current_distribution()
             if distribution is not None:
                 x = distribution.distribute_dataset(x)

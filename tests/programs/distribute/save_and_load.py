@@ -52,16 +52,27 @@ if not os.environ.get("TF_CONFIG"):
     with strategy.scope():
         again = tf.keras.models.load_model(path)
     note("continued", again.fit(train_data, epochs=2, verbose=0).history["loss"])
+
+    class Scores(tf.Module):
+        def __init__(self, kernel):
+            super().__init__()
+            self.kernel = tf.Variable(kernel)
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)])
+        def __call__(self, pixels):
+            return {"scores": tf.reshape(pixels, [-1, 64]) @ self.kernel}
+
+    with strategy.scope():
+        scores = Scores(tf.reshape(tf.range(256.0), [64, 4]) / 256)
     saved = os.path.join(folder, "saved_model")
-    model.export(saved, verbose=False)
+    tf.saved_model.save(scores, saved, signatures=scores.__call__.get_concrete_function())
     with strategy.scope():
         loaded = tf.saved_model.load(saved)
         infer = loaded.signatures["serving_default"]
         predicted = [
-            tf.reduce_sum(strategy.reduce("SUM", per_replica, axis=0))
-            for per_replica in [
-                strategy.run(lambda rows: next(iter(infer(rows).values())), args=(batch,))
-                for batch in strategy.experimental_distribute_dataset(predict_data)
-            ]
+            strategy.reduce(
+                "SUM", strategy.run(lambda x: infer(x)["scores"], args=(batch,)), axis=0
+            )
+            for batch in strategy.experimental_distribute_dataset(predict_data)
         ]
     note("predicted", predicted)
