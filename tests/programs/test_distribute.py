@@ -1,8 +1,8 @@
 """Programs on the topics of TensorFlow's tutorials on distribution give TensorFlow's numbers.
 
 `distribute/facts.json` has what the programs record with TensorFlow 2.21 and MirroredStrategy on 1,
-2 and 4 logical CPUs: `REPLICAS=2 python tests/programs/distribute/run_all.py OUTPUT` in an
-environment with TensorFlow, for each number.
+2 and 4 logical CPUs: `REPLICAS=2 WITHOUT_TENSORBOARD=1 python
+tests/programs/distribute/run_all.py OUTPUT` in an environment with TensorFlow, for each number.
 """
 
 import json

@@ -52,13 +52,14 @@ class Rates(tf.keras.callbacks.Callback):
 
 rates = Rates()
 callbacks = [
-    tf.keras.callbacks.TensorBoard(log_dir=os.path.join(folder, "logs")),
     tf.keras.callbacks.ModelCheckpoint(
         filepath=os.path.join(folder, "ckpt_{epoch}.weights.h5"), save_weights_only=True
     ),
     tf.keras.callbacks.LearningRateScheduler(schedule),
     rates,
 ]
+if not os.environ.get("WITHOUT_TENSORBOARD"):
+    callbacks.append(tf.keras.callbacks.TensorBoard(log_dir=os.path.join(folder, "logs")))
 history = model.fit(train_data, epochs=4, callbacks=callbacks, verbose=0)
 note("history", {name: history.history[name] for name in ("loss", "accuracy")})
 note("learning rates", rates.rates)
