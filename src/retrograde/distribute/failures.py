@@ -80,7 +80,8 @@ def on_abort(report: Callable[[], str]) -> None:
 
     def handle(_number: int) -> None:
         message = report()
-        time.sleep(_ABORT_SECONDS)
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(_ABORT_SECONDS)
         with contextlib.suppress(OSError, ValueError):
             print(f"{WorkerLostError.__name__}: {message}", file=sys.stderr)
         _flush()

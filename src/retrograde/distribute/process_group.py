@@ -419,6 +419,7 @@ def start(worker: Worker | None, collective_timeout: float | None = None) -> Gro
             options["coordinator_bind_address"] = (
                 os.environ.get("RETROGRADE_BIND_ADDRESS") or worker.coordinator
             )
+    on_abort(lambda: _start_message(worker, timeouts))
     try:
         jax.config.update("jax_num_cpu_devices", 1)
         jax.distributed.initialize(**options)
@@ -452,10 +453,10 @@ def _not_started(worker: Worker | None, timeouts: Timeouts, error: RuntimeError)
             "MultiWorkerMirroredStrategy must be created at the beginning of the program, before "
             f"anything runs on JAX. ({_one_line(str(error))[:200]})"
         )
+    message = f"{_start_message(worker, timeouts)} ({_one_line(str(error))[:300]})"
+    return WorkerLostError(None, None, message)
+
+
+def _start_message(worker: Worker | None, timeouts: Timeouts) -> str:
     where = "the cluster" if worker is None else f"the coordinator at {worker.coordinator}"
-    return WorkerLostError(
-        None,
-        None,
-        f"Cannot connect to {where}, or not all workers started within {timeouts.start} seconds. "
-        f"({_one_line(str(error))[:300]})",
-    )
+    return f"Cannot connect to {where}, or not all workers started within {timeouts.start} seconds."
