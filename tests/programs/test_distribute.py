@@ -2,7 +2,8 @@
 
 `distribute/facts.json` has what the programs record with TensorFlow 2.21 and MirroredStrategy on 1,
 2 and 4 logical CPUs: `REPLICAS=2 WITHOUT_TENSORBOARD=1 python
-tests/programs/distribute/run_all.py OUTPUT` in an environment with TensorFlow, for each number.
+tests/programs/distribute/run_all.py OUTPUT NAME` in an environment with TensorFlow, for each number
+and each program. (TensorFlow fails if a second MirroredStrategy of a process reduces values.)
 """
 
 import json
@@ -48,23 +49,23 @@ def differences(found, expected, path=""):
         yield f"{path}: {found}, expected {expected}"
 
 
-@pytest.mark.parametrize("replicas", ["1", "2", "4"])
+@pytest.mark.parametrize("replicas", sorted(FACTS))
 def test_programs_on_logical_devices_give_the_numbers_of_tensorflow(replicas, tmp_path):
     output = tmp_path / "output.json"
-    found = run(["run", PROGRAM, str(output)], output, REPLICAS=replicas)
+    names = sorted(FACTS[replicas])
+    found = run(["run", PROGRAM, str(output), *names], output, REPLICAS=replicas)
 
-    assert sorted(found) == sorted(FACTS[replicas])
     assert list(differences(found, FACTS[replicas])) == []
 
 
 def test_programs_in_two_workers_give_the_numbers_of_two_devices(tmp_path):
     output = tmp_path / "output.json"
-    command = ["launch", "-n", "2", PROGRAM, str(output)]
+    command = ["launch", "-n", "2", PROGRAM, str(output), *sorted(FACTS["2"])]
     found = run(command, output, SHARED=str(tmp_path / "shared"))
 
     expected = {name: dict(values) for name, values in FACTS["2"].items()}
     for name in ("continued", "predicted"):  # of a strategy on devices
-        del expected["save_and_load"][name]
+        expected.get("save_and_load", {}).pop(name, None)
     assert list(differences(found, expected)) == []
 
 
