@@ -22,6 +22,7 @@ import numpy as np
 from retrograde.core.device_tensors import required_jax
 from retrograde.distribute.failures import (
     WorkerLostError,
+    delay_abort,
     end_on_exceptions,
     is_worker_loss,
     on_abort,
@@ -317,6 +318,7 @@ class ProcessGroup(Group):
         The others do not disconnect: the coordinator may be gone before they have, and then XLA
         would end the process with an error.
         """
+        delay_abort()
         set_process_group(Group())
         self.report_end("ended its program")
         if self.rank or self._has_failed:
