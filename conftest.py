@@ -49,7 +49,12 @@ ON_HOST = (
     "tests/core/test_backward.py::test_large_cotangents_are_summed_in_place",
     "tests/core/test_indexed_slices.py::test_indices_out_of_bounds_raise",
     "tests/core/test_out_of_memory.py",
+    "tests/core/test_ownership.py::test_a_training_step_updates_in_place",
+    "tests/core/test_ownership.py::test_an_unshared_variable_is_updated_in_place",
+    "tests/core/test_ownership.py::test_an_update_copies_a_shared_array_only_once",
+    "tests/core/test_ownership.py::test_updates_are_in_place_after_the_tape_is_freed",
     "tests/core/test_tensor.py::test_device_has_the_format_of_tensorflow",
+    "tests/core/test_variable.py::test_a_signal_handler_can_read_a_variable_during_an_update",
     "tests/core/test_variable.py::test_defaults",
     "tests/core/test_variable.py::test_sparse_reads",
 )
