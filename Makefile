@@ -19,7 +19,7 @@ OLDEST ?= tests/values tests/core tests/program tests/ops/test_rules.py \
 	tests/keras/test_variables.py
 
 # The tests that `make accelerator` runs.
-ACCELERATOR ?= tests/core/test_apply.py tests/core/test_backward.py tests/core/test_operators.py \
+ACCELERATOR ?= tests/core/test_apply.py tests/core/test_backward.py tests/core/test_indexing.py \
 	tests/core/test_tape.py tests/core/test_variable.py
 
 # The first interpreter that runs and is new enough.
