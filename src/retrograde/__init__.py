@@ -3,9 +3,9 @@
 import sys as _sys
 
 from retrograde._api import hooks as _hooks  # noqa: F401 (registers the methods of tapes)
+from retrograde._api.default_device import select_default_device as _select_default_device
 from retrograde._api.lazy import from_stub
 from retrograde._api.module_finders import KerasFinder as _KerasFinder
-from retrograde.config.accelerators import select_default_device as _select_default_device
 from retrograde.fusion.allocator import keep_memory_warm as _keep_memory_warm
 from retrograde.ops import (
     _required,  # noqa: F401 (registers the primitives that core applies)

@@ -8,29 +8,26 @@ TPU that JAX finds. JAX is imported only if one of its plugins for accelerators 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from typing import Any
 
+from retrograde._api.default_device import VARIABLE
 from retrograde.core import namespaces
 from retrograde.core.placement import host_device
 from retrograde.values.device_spec import DeviceSpec
 
-VARIABLE = "RETROGRADE_DEVICE"
 _TYPES = ("GPU", "TPU")
-_PLUGINS = ("jax_plugins", "libtpu")  # installed by JAX's extras for GPUs and TPUs
 
 hidden: set[str] = set()  # names of devices that `set_visible_devices` has hidden
 
 
 def select_default_device() -> None:
-    """Makes operations run on an accelerator if there is one. The package calls it once."""
-    name, index = os.environ.get(VARIABLE), _stand_in_index()
+    """Makes operations run on an accelerator if there is one, or on the device of `VARIABLE`."""
+    index = _stand_in_index()
     if index:
         _create_cpu_devices(index + 1)
-    if name or any(importlib.util.find_spec(plugin) for plugin in _PLUGINS):
-        namespaces.set_default_device(_find_default)
+    namespaces.set_default_device(_find_default)
 
 
 def _find_default() -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import weakref
 from typing import Any
 
@@ -13,6 +12,7 @@ from retrograde.core.lazy import LazyTensor, Materializer
 from retrograde.core.recorders import next_id, thread
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
+from retrograde.values.optional_jax import gather_from_processes, required_jax
 
 
 class DeviceArray(Materializer):
@@ -70,25 +70,7 @@ def _to_host(array: Any) -> np.ndarray:
     """Returns a JAX array as a NumPy array. Other processes may hold parts of it."""
     if getattr(array, "is_fully_addressable", True) or array.is_fully_replicated:
         return np.asarray(array)
-    from jax.experimental import multihost_utils
-
-    return multihost_utils.process_allgather(array, tiled=True)
-
-
-def required_jax() -> Any:
-    """Imports and returns `jax`. Raises an error that says how to install it."""
-    # Importing JAX draws from NumPy's global random state.
-    state = None if "jax" in sys.modules else np.random.get_state()
-    try:
-        import jax
-    except ImportError:
-        raise ImportError(
-            "function(jit_compile=True) compiles with XLA, which requires JAX. Install it with: "
-            "pip install 'retrograde[xla]'."
-        ) from None
-    if state is not None:
-        np.random.set_state(state)
-    return jax
+    return gather_from_processes(array)
 
 
 # Device copies, with their specs, of tensors with NumPy arrays that programs used at least twice.

@@ -15,17 +15,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.device_tensors import (
-    DeviceArray,
-    device_array,
-    on_device,
-    put_on_device,
-    required_jax,
-)
+from retrograde.core.device_tensors import DeviceArray, device_array, on_device, put_on_device
 from retrograde.core.lazy import LazyTensor, Materializer
 from retrograde.core.program import Call, hashable
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values.errors import exhausted, is_out_of_memory
+from retrograde.values.optional_jax import required_jax
 
 # As in TensorFlow, int32 values stay on the host, because most of them are shapes and indices.
 _INT32 = np.dtype(np.int32)

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.device_tensors import required_jax
 from retrograde.distribute.failures import (
     WorkerLostError,
     delay_abort,
@@ -30,6 +29,7 @@ from retrograde.distribute.failures import (
 )
 from retrograde.ops import random_state
 from retrograde.ops.collectives import Group, current_group, set_process_group
+from retrograde.values.optional_jax import required_jax
 from retrograde.values.source_location import caller_location, location_of
 
 AXIS = "replica"

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.device_tensors import DeviceArray, on_device, required_jax
+from retrograde.core.device_tensors import DeviceArray, on_device
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import VariableCell
 from retrograde.values.locks import fork_safe_lock
+from retrograde.values.optional_jax import required_jax
 from retrograde.values.reference_counts import count, unshared_count
 
 # Held while a program runs on donated buffers, and while a donation begins or ends. All donations

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.core import namespaces, placement
-from retrograde.core.device_tensors import required_jax, spec_of_argument
+from retrograde.core.device_tensors import spec_of_argument
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.program import Guard, Program
 from retrograde.core.recorders import Recorder, Recorders, isolate, thread
@@ -49,6 +49,7 @@ from retrograde.program.unknown_sizes import (
 from retrograde.values.arguments import shown
 from retrograde.values.errors import UnavailableError, exhausted, is_out_of_memory
 from retrograde.values.locks import fork_safe_lock
+from retrograde.values.optional_jax import required_jax
 from retrograde.values.settings import settings
 from retrograde.values.source_location import caller_location
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.device_tensors import required_jax
 from retrograde.core.program import Program
 from retrograde.core.tensor import Tensor
 from retrograde.ops import collectives
@@ -17,6 +16,7 @@ from retrograde.program.donation import Donation
 from retrograde.program.meshes import use_mesh
 from retrograde.program.replica_merging import Location, ReplicaProgram
 from retrograde.program.xla import CompiledProgram
+from retrograde.values.optional_jax import required_jax
 
 AXIS = "replica"
 

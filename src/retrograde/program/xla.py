@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces, placement
-from retrograde.core.device_tensors import device_array, required_jax
+from retrograde.core.device_tensors import device_array
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.ops import collectives
@@ -23,6 +23,7 @@ from retrograde.program.loop_rerolling import reroll
 from retrograde.program.meshes import blocking, runs_one_at_a_time
 from retrograde.program.tracing import CallbackLog, key_of
 from retrograde.program.xla_loops import Values, compute
+from retrograde.values.optional_jax import required_jax
 from retrograde.values.thresholds import INLINED as _SMALL
 
 
