@@ -6,14 +6,21 @@ from markdown import Extension
 from markdown.preprocessors import Preprocessor
 
 
+def following(lines, number):
+    """Returns the line after a line, or an empty one."""
+    return lines[number + 1] if number + 1 < len(lines) else ""
+
+
 class _Fence(Preprocessor):
     """Adds a fence around each doctest, from its first `>>>` to the next empty line."""
 
     def run(self, lines):
         fenced, inside, in_fence = [], False, False
-        for line in lines:
+        for number, line in enumerate(lines):
             if re.match(r"\s*(```|~~~)", line):
                 in_fence = not in_fence
+            if line.strip() == "```python" and following(lines, number).startswith(">>>"):
+                line = line.replace("python", "pycon")  # colors prompts and outputs
             starts = line.startswith(">>>") and not inside and not in_fence
             if starts:
                 fenced.append("```pycon")

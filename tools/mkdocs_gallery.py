@@ -79,10 +79,14 @@ def examples():
             "name": name,
             "source": source.strip(),
             "description": f"{summary}\n{body}",
-            "teaches": " ".join(teaches.split()),
+            "teaches": capitalized(" ".join(teaches.split())),
             "helpers": sorted(m for m in imported if (EXAMPLES / f"{m}.py").exists()),
         }
     return entries
+
+
+def capitalized(text):
+    return text[:1].upper() + text[1:]
 
 
 def on_config(config):

@@ -1,0 +1,203 @@
+"""Opens the built site in a headless browser: wide and narrow, light and dark, and searches it.
+
+Debian's packages `chromium` and `chromium-driver` have the browser. Without it, the test is skipped.
+"""
+
+import functools
+import http.server
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import urllib.parse
+
+import pytest
+
+from tests.docs import browser
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+# What people type, and the page that has to be the first result.
+QUESTIONS = {
+    "gradient none": "why_none.html",
+    "why is my gradient none": "why_none.html",
+    "No gradients provided for any variable": "why_none.html",
+    "Gradients do not exist for variables": "why_none.html",
+    "loss is nan": "nan.html",
+    "nan gradients": "nan.html",
+    "memory leak": "memory.html",
+    "out of memory": "memory.html",
+    "memory keeps increasing": "memory.html",
+    "retracing": "functions.html",
+    "triggered tf.function retracing": "functions.html",
+    "tf.function slow": "functions.html",
+    "mixed precision": "mixed_precision.html",
+    "loss scaling float16": "mixed_precision.html",
+    "GPU": "gpu.html",
+    "list_physical_devices GPU empty": "gpu.html",
+    "multiple machines": "scale.html",
+    "multi worker": "scale.html",
+    "distributed training": "scale.html",
+    "save and resume training": "saving.html",
+    "checkpoint": "saving.html",
+    "install": "installation.html",
+    "No module named tensorflow": "installation.html",
+    "how fast": "speed.html",
+    "differences from tensorflow": "differences.html",
+    "pytorch": "from_pytorch.html",
+    "zero_grad": "from_pytorch.html",
+    "jax": "from_jax.html",
+    "value_and_grad": "from_jax.html",
+    "run tensorflow script": "from_tensorflow.html",
+    "keras fit": "keras.html",
+    "pinn": "scientific.html",
+    "curve fitting": "scientific.html",
+    "teach automatic differentiation": "teaching.html",
+    "library authors": "library_authors.html",
+    "hessian": "derivatives.html",
+    "per-example gradients": "derivatives.html",
+    "profile": "inspecting_tapes.html",
+    "reduce_sum": "api/math.html#retrograde.math.reduce_sum",
+    "tf.nn.conv2d": "api/nn.html#retrograde.nn.conv2d",
+    "vae": "gallery/vae.html",
+    "grad-cam": "gallery/attributions.html",
+    "style transfer": "gallery/texture.html",
+}
+
+LINKS = "return [...document.querySelectorAll('a[href]')].map(a => a.href)"
+IDS = "return [...document.querySelectorAll('[id]')].map(e => e.id)"
+WIDTH = "return document.documentElement.scrollWidth - window.innerWidth"
+SET_SCHEME = "document.body.setAttribute('data-md-color-scheme', arguments[0])"
+CONTRAST = """
+const paragraph = document.querySelector('.md-content p') || document.body;
+const luminance = color => {
+  const [r, g, b] = color.match(/[\\d.]+/g).map(Number);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+document.body.style.transition = paragraph.style.transition = 'none';
+const ink = luminance(getComputedStyle(paragraph).color);
+return Math.abs(ink - luminance(getComputedStyle(document.body).backgroundColor));
+"""
+SEARCH = """
+const [query, done] = arguments;
+const input = document.querySelector('[data-md-component=search-query]');
+const meta = document.querySelector('.md-search-result__meta');
+const waiting = meta.dataset.waiting ||= meta.textContent;
+const type = text => {
+  input.value = text;
+  input.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}));
+};
+const until = (ready, then) => ready() ? then() : setTimeout(() => until(ready, then), 20);
+document.querySelector('#__search').checked = true;
+input.focus();
+type('');
+until(() => meta.textContent.includes('Type to start'), () => {
+  type(query);
+  until(() => !meta.textContent.includes('Type to start'), () => {
+    const first = document.querySelector('.md-search-result__list li a');
+    done(first ? first.href : null);
+  });
+});
+"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a log."""
+
+    def log_message(self, *args):
+        pass
+
+
+def build(folder):
+    """Builds the site into a folder."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def problems_of_pages(window, base, pages):
+    """Opens every page, and returns errors, overflowing pages and broken links."""
+    problems, links, ids = [], {}, {}
+    for page in pages:
+        window.resize(1300)
+        window.open(base + page)
+        ids[base + page] = set(window.run(IDS))
+        for link in window.run(LINKS):
+            links.setdefault(link, page)
+        for width in (1300, 400):
+            window.resize(width)
+            if window.run(WIDTH) > 0:
+                problems.append(f"{page} is wider than {width} pixels")
+        for scheme in ("default", "slate"):
+            window.run(SET_SCHEME, scheme)
+            if window.run(CONTRAST) < 100:
+                problems.append(f"{page}: text is hard to read in the scheme {scheme}")
+        problems += [
+            f"{page}: {entry['message']}"
+            for entry in window.log()
+            if entry["level"] in ("SEVERE", "WARNING")
+        ]
+    return problems + broken_links(base, links, ids)
+
+
+def broken_links(base, links, ids):
+    """Returns the links to pages, files and headings of the site that do not exist."""
+    broken = []
+    for link, page in links.items():
+        if not link.startswith(base):
+            if urllib.parse.urlsplit(link).scheme != "https":
+                broken.append(f"{page}: {link} is not an https link")
+            continue
+        target, _, fragment = link.partition("#")
+        target = target + "index.html" if target.endswith("/") else target
+        if target not in ids:
+            broken += [f"{page}: {link} is missing"] if not exists(base, target) else []
+        elif fragment and urllib.parse.unquote(fragment) not in ids[target]:
+            broken.append(f"{page}: {link} has no such heading")
+    return broken
+
+
+def exists(base, target):
+    path = urllib.parse.unquote(target.removeprefix(base))
+    return (exists.folder / path).is_file()
+
+
+def wrong_answers(window, base):
+    """Returns the questions whose first search result is another page."""
+    window.resize(1300)
+    window.open(base + "index.html")
+    wrong = []
+    for question, page in QUESTIONS.items():
+        found = window.run_async(SEARCH, question)
+        address = urllib.parse.urlsplit(found or "")
+        first = address.path.lstrip("/") + (f"#{address.fragment}" if "#" in page else "")
+        if first != page:
+            wrong.append(f"{question!r} finds {first}, not {page}")
+    return wrong
+
+
+@pytest.mark.skipif(
+    not (browser.DRIVER and browser.BROWSER),
+    reason="there is no browser: install Debian's chromium and chromium-driver",
+)
+def test_the_site_works_in_a_browser(tmp_path):
+    build(tmp_path)
+    check(tmp_path)
+
+
+def check(folder):
+    """Raises an `AssertionError` if a page, a link or an answer of the search is wrong."""
+    exists.folder = folder
+    pages = sorted(str(p.relative_to(folder)) for p in folder.rglob("*.html"))
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}/"
+        try:
+            with browser.browser() as window:
+                assert len(pages) > 80
+                assert wrong_answers(window, base) == []
+                assert problems_of_pages(window, base, pages) == []
+        finally:
+            server.shutdown()
