@@ -4,6 +4,7 @@ import pathlib
 import re
 import tomllib
 
+INTERNAL = ("decisions/", "releasing", "benchmarks", "parity", "reliability")
 ROOT = pathlib.Path(__file__).parents[1]
 
 
@@ -21,7 +22,9 @@ def on_config(config):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Sets the description of a page to its first paragraph. mkdocs calls this function."""
+    """Sets descriptions, and ranks internal pages low in the search. mkdocs calls this function."""
+    if page.file.src_uri.startswith(INTERNAL):
+        page.meta.setdefault("search", {"boost": 0.2})
     paragraph = re.search(r"^[A-Z`][^\n|]+(?:\n[^\n]+)*", markdown, re.MULTILINE)
     if paragraph and "description" not in page.meta:
         text = re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", paragraph[0])
