@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from retrograde.tensorflow_shim import command_line
 from tests.tensorflow_shim.helpers import run, run_python
 
 PROGRAM = '''\
@@ -107,6 +108,18 @@ def test_invalid_commands(folder, arguments, message):
 
     assert result.returncode == 2
     assert result.stderr.splitlines()[-1] == message
+
+
+@pytest.mark.parametrize("command", [None, "run", "launch", "check"])
+def test_help_shows_examples_line_by_line(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        command_line.main([*([command] if command else []), "--help"])
+
+    assert stop.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    examples = lines[lines.index("examples:") + 1 :]
+    assert examples[0].startswith(f"  retrograde {command or 'run'} ")
+    assert examples[1].startswith(f"  retrograde {command or 'check'} ")
 
 
 NOTEBOOK = [

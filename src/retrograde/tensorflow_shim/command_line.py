@@ -9,7 +9,46 @@ from typing import Any
 
 from retrograde.tensorflow_shim import compatibility, runner
 
+# Shown below the options by `--help`.
+_EXAMPLES = {
+    "retrograde": """examples:
+  retrograde run train.py --epochs 3     run a program; `run` can be omitted
+  retrograde check project/              list the names that are not supported
+  retrograde launch -n 4 train.py        run a program in four worker processes
+
+`retrograde COMMAND --help` describes the options and the exit codes of a command.""",
+    "run": """examples:
+  retrograde run train.py --epochs 3
+  retrograde run notebook.ipynb
+  retrograde run --keep-going notebook.ipynb
+  retrograde run -m pytest tests/
+
+exit codes:
+  the exit code of the program; 1 after an exception or a failed cell;
+  2 if the file does not exist or cannot be read""",
+    "launch": """examples:
+  retrograde launch -n 4 train.py
+  retrograde launch -n 4 --max-restarts 3 train.py --epochs 10
+  retrograde launch -n 2 --hosts a:29400,b:29400 --host-rank 0 train.py""",
+    "check": """examples:
+  retrograde check train.py
+  retrograde check project/ notebook.ipynb
+
+exit codes:
+  0  all names are supported
+  1  some names are not supported
+  2  a path does not exist or cannot be read""",
+}
 _COMMANDS = ("run", "launch", "check", "-h", "--help", "--version")
+
+
+class _Help(argparse.HelpFormatter):
+    """Wraps descriptions and keeps the lines of the examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text in _EXAMPLES.values():
+            return text
+        return super()._fill_text(text, width, indent)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="retrograde",
         description="Run programs written for TensorFlow without TensorFlow.",
+        epilog=_EXAMPLES["retrograde"],
+        formatter_class=_Help,
     )
     version = f"retrograde {retrograde.__version__} (TensorFlow {retrograde.version.VERSION} API)"
     parser.add_argument("--version", action="version", version=version)
@@ -42,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a Python file or a notebook with retrograde in place of TensorFlow. "
         "`import tensorflow` imports retrograde, and `import keras` imports Keras with the "
         "retrograde backend.",
+        epilog=_EXAMPLES["run"],
+        formatter_class=_Help,
     )
     run.add_argument(
         "--keep-going", action="store_true", help="continue after a notebook cell has failed"
@@ -63,8 +106,9 @@ def _parser() -> argparse.ArgumentParser:
         "check",
         help="list the TensorFlow names in a program that retrograde does not support",
         description="List the TensorFlow names that programs use and retrograde does not support, "
-        "without running the programs. The exit code is 0 if all names are supported, 1 if some "
-        "are not, and 2 if a path does not exist.",
+        "without running the programs.",
+        epilog=_EXAMPLES["check"],
+        formatter_class=_Help,
     )
     check.add_argument(
         "paths", nargs="+", metavar="FILE-OR-FOLDER", help="Python files, notebooks or folders"
@@ -81,6 +125,8 @@ def _add_launch(commands: Any) -> None:
         "worker processes. Each worker gets TF_CONFIG, and its output is prefixed with its rank. "
         "If one fails, all are stopped. The exit code is 0 if all workers succeed, otherwise the "
         "code of the worker that failed first.",
+        epilog=_EXAMPLES["launch"],
+        formatter_class=_Help,
     )
     command.add_argument(
         "-n",
