@@ -75,6 +75,7 @@ SLOW = (
     "tests/benchmarks",
     "tests/campaigns",
     "tests/diagnose/test_memory_leaks.py",
+    "tests/docs/test_site.py",
     "tests/examples",
     "tests/files/test_atomic.py",
     "tests/keras",
