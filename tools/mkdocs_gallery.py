@@ -23,11 +23,7 @@ CARD = """
 </a>
 """
 
-PAGE = """---
-search:
-  boost: 1.5
----
-# {title}
+PAGE = """# {title}
 
 ![{alt}](../images/{name}.png)
 
@@ -53,7 +49,7 @@ The figure is saved as `demo/{name}.png`. `--small` runs a short version without
 `--help` lists the options. The program imports TensorFlow, so `python examples/{name}.py` runs it
 on TensorFlow.
 
-## Source
+## Source {{ data-search-exclude }}
 
 ```python title="examples/{name}.py"
 {source}
