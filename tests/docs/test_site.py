@@ -66,8 +66,10 @@ QUESTIONS = {
     "style transfer": "gallery/texture.html",
 }
 
-LINKS = "return [...document.querySelectorAll('a[href]')].map(a => a.href)"
-IDS = "return [...document.querySelectorAll('[id]')].map(e => e.id)"
+LINKS_AND_IDS = """
+return [[...document.querySelectorAll('a[href]')].map(a => a.href),
+        [...document.querySelectorAll('[id]')].map(e => e.id)]
+"""
 WIDTH = "return document.documentElement.scrollWidth - window.innerWidth"
 SET_SCHEME = "document.body.setAttribute('data-md-color-scheme', arguments[0])"
 CONTRAST = """
@@ -122,8 +124,9 @@ def problems_of_pages(window, base, pages):
     for page in pages:
         window.resize(1300)
         window.open(base + page)
-        ids[base + page] = set(window.run(IDS))
-        for link in window.run(LINKS):
+        found, names = window.run(LINKS_AND_IDS)
+        ids[base + page] = set(names)
+        for link in found:
             links.setdefault(link, page)
         for width in (1300, 400):
             window.resize(width)
