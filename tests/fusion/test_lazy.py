@@ -287,6 +287,17 @@ def test_other_threads_can_read():
         np.testing.assert_array_equal(array, np.sin(numbers(10_000)) * 2)
 
 
+@pytest.mark.parametrize(
+    "read", [lazy.LazyTensor.numpy, lazy.LazyTensor.__array__, lazy.LazyTensor.__repr__]
+)
+def test_a_method_of_a_lazy_tensor_works_after_another_thread_has_materialized_it(read):
+    y = tf.sin(tf.constant(numbers(10_000)))
+    assert type(y) is lazy.LazyTensor
+    y.numpy()
+    assert type(y) is Tensor
+    assert str(read(y)) == str(getattr(y, read.__name__)())
+
+
 def test_threads_that_read_each_others_results_do_not_deadlock():
     x = tf.constant(numbers(100))
     results = {0: tf.sin(x), 1: tf.sin(x)}

@@ -56,6 +56,13 @@ class Materializer:
 
 _MATERIALIZED = Materializer()
 
+
+def _materializer_of(tensor: Tensor) -> Materializer:
+    """Returns the origin of a tensor. Another thread may materialize the tensor meanwhile."""
+    origin = tensor._spec
+    return origin if isinstance(origin, Materializer) else _MATERIALIZED
+
+
 namespaces.treat_as_numpy(Materializer)  # operations read the array with NumPy
 
 
@@ -78,23 +85,18 @@ class LazyTensor(Tensor):
         return origin.materialize(self) if isinstance(origin, Materializer) else origin
 
     @property
-    def _materializer(self) -> Materializer:
-        origin = self._spec
-        return origin if isinstance(origin, Materializer) else _MATERIALIZED
-
-    @property
     def _device(self) -> Any:
         return getattr(self._spec, "device_array", None)
 
     def numpy(self) -> Any:
         """Returns a copy of the values as a NumPy array, or as a NumPy scalar if the rank is 0."""
-        return self._materializer.numpy(self)
+        return _materializer_of(self).numpy(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self._materializer.view(self, dtype, copy)
+        return _materializer_of(self).view(self, dtype, copy)
 
     def __repr__(self) -> str:
-        return self._materializer.text(self)
+        return _materializer_of(self).text(self)
 
     def __reduce__(self) -> tuple:
         return Tensor, (np.require(self._array, requirements="W"),)
