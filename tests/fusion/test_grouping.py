@@ -19,6 +19,7 @@ from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops import _sums
 from retrograde.values.source import SourceWriter
+from retrograde.values.thresholds import FREED
 from tests.ops.cases import CASES, FLOATS
 from tests.ops.cases._table import BFLOAT16
 
@@ -644,6 +645,9 @@ def test_the_generated_source():
     assert repr(group) == "<fused on (2048, 64): add, relu, multiply, tanh, subtract>"
 
 
+LARGE = FREED // 4  # float32 elements from which on replays look for calls to fuse
+
+
 def test_a_segment_between_guards_checks_only_its_own_constants(monkeypatch):
     monkeypatch.setattr(grouping, "MANY", 2)
     checked = []
@@ -659,7 +663,7 @@ def test_a_segment_between_guards_checks_only_its_own_constants(monkeypatch):
                 return -x
         return x
 
-    x = tf.constant([1.0, 2.0])
+    x = tf.constant(np.linspace(1.0, 2.0, LARGE, dtype=np.float32))
     np.testing.assert_array_equal(f(x), f(x))
     assert 0 < len(checked) <= 2 * segments
 
@@ -673,5 +677,5 @@ def test_the_generated_source_does_not_shadow_bool(monkeypatch):
         return y if tf.reduce_sum(y) > 0.0 else y * 2.0
 
     for values in ([1.0, 2.0], [3.0, 4.0], [-3.0, 1.5], [2.0, 1.0]):
-        x = tf.constant(values)
+        x = tf.constant(np.resize(np.float32(values), LARGE))
         np.testing.assert_array_equal(f(x), f.python_function(x))
