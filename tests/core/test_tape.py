@@ -157,7 +157,7 @@ def test_watch_accessed_variables_false():
     assert tape.watched_variables() == (x,)
 
 
-def test_watched_variables_are_unique_and_in_the_order_of_first_use():
+def test_watched_variables_are_unique_and_in_the_order_of_creation():
     x, y, z = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0)
 
     with tf.GradientTape() as tape:
@@ -165,8 +165,8 @@ def test_watched_variables_are_unique_and_in_the_order_of_first_use():
 
     watched = tape.watched_variables()
     assert len(watched) == 2
-    assert watched[0] is y
-    assert watched[1] is x
+    assert watched[0] is x
+    assert watched[1] is y
     assert all(v is not z for v in watched)
 
 
