@@ -111,14 +111,6 @@ def test_primals_and_tangents_can_be_structures():
     assert result[1]["v"].numpy().tolist() == [10.0, 20.0]
 
 
-def test_tangents_of_a_repeated_primal_are_summed():
-    x = tf.constant(3.0)
-    with Accumulator([x, x], [1.0, 10.0]) as forward:
-        y = x * 2.0
-
-    assert float(forward.jvp(y)) == 22.0
-
-
 def test_unconnected_tensors_give_none_or_zeros():
     x, other = tf.constant([1.0, 2.0]), tf.constant([3.0])
     with Accumulator(x, tf.ones([2])) as forward:

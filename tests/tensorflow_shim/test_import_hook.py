@@ -122,9 +122,8 @@ def test_import_error_messages(name, message):
         ),
         (
             retrograde.linalg,
-            "LinearOperatorDiag",
-            "module 'retrograde.linalg' has no attribute 'LinearOperatorDiag'. "
-            "tf.linalg.LinearOperatorDiag is in TensorFlow but not yet supported by retrograde.",
+            "LinearOperatorDiagonal",
+            "module 'retrograde.linalg' has no attribute 'LinearOperatorDiagonal'",
         ),
         (
             retrograde.bitwise,

@@ -51,7 +51,6 @@ REASONS = {
     "tf.graph_util": _NO_GRAPHS,
     "tf.import_graph_def": _NO_GRAPHS,
     "tf.io.write_graph": _NO_GRAPHS,
-    "tf.linalg.LinearOperator": "Use the matrix itself, with tf.linalg.matmul and tf.linalg.solve.",
     "tf.lite": _RUNTIME,
     "tf.load_library": _NO_LIBRARIES,
     "tf.load_op_library": _NO_LIBRARIES,

@@ -88,15 +88,19 @@ class RunOptions(NamedTuple):
     experimental_xla_options: Any = None
 
 
-class DistributedIterator(DatasetIterator):
+class DistributedIterator:
     """An iterator over a distributed dataset. `strategy.run` accepts its elements."""
+
+
+class _WorkerIterator(DatasetIterator, DistributedIterator):
+    """An iterator over the shards of this worker."""
 
 
 class DistributedDataset(Dataset):
     """A dataset whose elements are the shards of global batches for this worker."""
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(self._node)
+        return _WorkerIterator(self._node)
 
 
 def distribute_dataset(strategy: Any, dataset: Any) -> Any:

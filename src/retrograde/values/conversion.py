@@ -338,7 +338,7 @@ def _is_sequence(kind: type) -> bool:
 
 def _from_object(value: Any, dtype: np.dtype | None) -> Any:
     """Converts an object of another class."""
-    if isinstance(value, DType):
+    if isinstance(value, (DType, np.dtype)):
         raise ValueError(f"Attempt to convert a dtype ({value!r}) to a tensor.")
     if isinstance(value, CompositeTensor):
         raise NotOneTensor(value)

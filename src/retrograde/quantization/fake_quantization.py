@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde._api.lazy import from_all
 from retrograde.core.custom_gradient import custom_gradient
 from retrograde.core.tensor import Tensor
 from retrograde.math.arithmetic import maximum, minimum
@@ -19,19 +18,6 @@ from retrograde.toplevel.indexing import where
 from retrograde.toplevel.shaping import reshape, stop_gradient
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
-
-__all__ = [
-    "fake_quant_with_min_max_args",
-    "fake_quant_with_min_max_args_gradient",
-    "fake_quant_with_min_max_vars",
-    "fake_quant_with_min_max_vars_gradient",
-    "fake_quant_with_min_max_vars_per_channel",
-    "fake_quant_with_min_max_vars_per_channel_gradient",
-    "quantize_and_dequantize",
-    "quantize_and_dequantize_v2",
-]
-
-__getattr__, __dir__ = from_all(__name__)
 
 _FLOAT = np.dtype(np.float32)
 _LARGEST = float(np.finfo(np.float32).max)

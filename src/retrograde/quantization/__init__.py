@@ -1,0 +1,5 @@
+"""tf.quantization: rounding to few bits, with gradients."""
+
+from retrograde._api.lazy import from_stub
+
+__getattr__, __dir__ = from_stub(__name__)
