@@ -14,7 +14,7 @@ from retrograde.quantization.fake_quantization import (
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
 )
 from retrograde.quantization.fake_quantization import (
-    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,  # noqa: E501
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )
 from retrograde.quantization.fake_quantization import (
     quantize_and_dequantize as quantize_and_dequantize,
