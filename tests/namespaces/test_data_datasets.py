@@ -1,6 +1,7 @@
 """tf.data: compares transformations with Python lists."""
 
 import itertools
+import types
 from collections import namedtuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import retrograde as tf
+from retrograde.data._seeds import Seeds
 from tests.namespaces.datasets import INT64, Dataset, range_datasets, to_list
 
 COUNTS = st.integers(0, 20)
@@ -380,3 +382,15 @@ def test_group_by_window():
     actual = Dataset.range(10).group_by_window(lambda x: x % 2, lambda _k, w: w.batch(3), 3)
     assert to_list(actual) == [[0, 2, 4], [1, 3, 5], [6, 8], [7, 9]]
     assert actual.element_spec == tf.TensorSpec([None], tf.int64)
+
+
+@pytest.mark.parametrize("stream", [0, 2**63, 2**64 - 1])
+def test_streams_of_random_numbers_are_exact_64_bit_integers(stream):
+    def draw(stream):
+        seeds = Seeds(None, reshuffle=True)
+        seeds.key, seeds.start = (1, 2), (3, stream)
+        run = types.SimpleNamespace(iterations={})
+        return seeds.generator(run).integers(2**63)
+
+    assert draw(stream) == draw(stream)
+    assert draw(stream) != draw(stream ^ 1)

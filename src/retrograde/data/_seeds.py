@@ -36,7 +36,9 @@ class Seeds:
     def _bit_generator(self, run: Any) -> np.random.Philox:
         iterations = self.iterations_in(run)
         number = iterations.next() if self.reshuffle else 0
-        return np.random.Philox(counter=[0, number, *iterations.start], key=[*iterations.key])
+        # NumPy would convert a list with a number above 2**63 to float64.
+        counter = np.array([0, number, *iterations.start], np.uint64)
+        return np.random.Philox(counter=counter, key=np.array([*iterations.key], np.uint64))
 
     def generator(self, run: Any) -> np.random.Generator:
         """Returns the generator for the next iteration."""
