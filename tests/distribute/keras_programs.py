@@ -114,8 +114,14 @@ def backup(strategy, folder):
     rank = current_group().rank
     backup_dir = f"{folder}/backup{rank}"
 
-    def train(*added):
+    def new_model():
         model = dense_model(strategy)
+        # The first step of a compiled function is traced, and rounded as NumPy does.
+        model.jit_compile = False
+        return model
+
+    def train(*added):
+        model = new_model()
         restore = tf.keras.callbacks.BackupAndRestore(backup_dir)
         history = model.fit(
             x, y, batch_size=8, epochs=4, verbose=0, shuffle=False, callbacks=[restore, *added]
@@ -127,7 +133,7 @@ def backup(strategy, folder):
         train(FailAfter(2))
     except InterruptedError:
         files = os.path.exists(backup_dir)
-    model = dense_model(strategy)
+    model = new_model()
     model.fit(x, y, batch_size=8, epochs=4, verbose=0, shuffle=False)
     return {"has files": files, "resumed": train(), "undisturbed": model.get_weights()}
 

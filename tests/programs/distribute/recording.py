@@ -78,5 +78,7 @@ def new_folder():
     shared = os.environ.get("SHARED")
     if shared:
         new_folder.count = getattr(new_folder, "count", 0) + 1
-        return os.path.join(shared, str(new_folder.count))
+        folder = os.path.join(shared, str(new_folder.count))
+        os.makedirs(folder, exist_ok=True)
+        return folder
     return tempfile.mkdtemp()
