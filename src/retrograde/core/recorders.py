@@ -107,7 +107,7 @@ def changes(tensor: Any) -> bool:
 def symbolic_name(tensor: Any) -> str | None:
     """Returns the name of `tensor` in the function that is being traced.
 
-    Returns `None` outside of functions, and for tensors that are the same in all calls.
+    Returns `None` outside functions, and for tensors that are the same in all calls.
     """
     tracer = thread.recorders.tracer
     return None if tracer is None else tracer.name_of(tensor)

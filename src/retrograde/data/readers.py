@@ -77,7 +77,7 @@ class FixedLengthRecordDataset(Dataset):
 class TFRecordDataset(Dataset):
     """The records of TFRecord files, as strings.
 
-    `TextLineDataset` describes the arguments. A damaged record raises `tf.errors.DataLossError`.
+    `TextLineDataset` describes the arguments. A corrupt record raises `tf.errors.DataLossError`.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:

@@ -62,7 +62,7 @@ class LocalSyncOnReadVariable(SyncOnRead):
         ]
 
     def _of_replica(self) -> Variable:
-        """Returns the variable of this replica; that of the first is this one."""
+        """Returns the variable of this replica. The first replica uses this object."""
         return [self, *self._others][context.replica]
 
     def _read(self) -> Tensor:

@@ -55,7 +55,7 @@ def process_id():
 
 
 def initialize(job_addresses, num_processes, process_id):
-    """Connects this process with the others. The first address is that of the coordinator.
+    """Connects this process with the others. The coordinator has the first address.
 
     All processes get the same random seed, unless the program has set one. The coordinator listens
     only on its own address, or on JAX_COORDINATOR_BIND_ADDRESS.

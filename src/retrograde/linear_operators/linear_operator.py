@@ -601,7 +601,7 @@ def broadcast_batch(*tensors: Tensor) -> list[Tensor]:
 
 
 def common_batch(operators: Any) -> tuple[int, ...]:
-    """Returns the batch shape that those of the operators broadcast to."""
+    """Broadcasts the batch shapes of the operators."""
     batch = broadcast(*(tuple(operator.batch_shape) for operator in operators))
     if batch is None:
         shapes = ", ".join(str(operator.batch_shape) for operator in operators)

@@ -145,7 +145,7 @@ class StaticVocabularyTable(LookupInterface):
         self._num_oov_buckets = num_oov_buckets
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of ids: those of the vocabulary and of the buckets."""
+        """Returns the size of the vocabulary plus the number of buckets."""
         return Tensor(np.int64(len(self._entries) + self._num_oov_buckets))
 
     @property

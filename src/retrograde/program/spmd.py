@@ -25,7 +25,7 @@ class SpmdProgram(CompiledProgram):
     """A program that every device of a mesh runs on the values of its replica.
 
     Common values are replicated. Varying ones are global arrays that have the values of the
-    replicas along their first axis. `places` are those of the variables that are written.
+    replicas along their first axis. `places` are the indices of the written variables.
     """
 
     def __init__(self, merged: ReplicaProgram, variables: list[Any], places: Sequence[int]) -> None:

@@ -225,7 +225,7 @@ def quantize_and_dequantize_v2(
 ) -> Tensor:
     """Rounds values to multiples of a scale that maps the range to integers of `num_bits` bits.
 
-    Without `range_given`, the range is that of the values. With an `axis`, each of its slices has
+    Without `range_given`, the values determine the range. With an `axis`, each of its slices has
     its own range. Gradients flow to inputs between `input_min` and `input_max`.
 
     >>> x = tf.constant([-1.0, 0.3, 0.5])

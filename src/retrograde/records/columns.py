@@ -99,7 +99,7 @@ def ragged_column(
     """Returns the values of examples as a ragged tensor.
 
     `partitions` divide the values of each example, from the outermost to the innermost.
-    `outer_lengths` are the row lengths of axes in addition to that of the examples.
+    `outer_lengths` are the row lengths of axes other than the axis of examples.
     """
     splits = np.dtype(splits_dtype)
     counts = [len(row) for row in rows]
