@@ -125,6 +125,7 @@ def test_every_name_is_tested():
     }
     tried |= {"choose_from_datasets", "sample_from_datasets", "cardinality", "get_structure"}
     tried |= {"make_batched_features_dataset", "parse_example_dataset"}
+    tried |= {"make_csv_dataset", "enable_debug_mode"}  # test_data_csv.py
     assert functions == tried | {"get_single_element", "get_next_as_optional"}
 
 

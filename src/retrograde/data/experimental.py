@@ -10,6 +10,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.data import _sources
 from retrograde.data._nodes import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from retrograde.data._transforms import assert_count
+from retrograde.data.csv import CsvDataset, make_csv_dataset
 from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator, Optional
 from retrograde.data.options import (
@@ -35,6 +36,7 @@ __all__ = [
     "AutotuneAlgorithm",
     "AutotuneOptions",
     "Counter",
+    "CsvDataset",
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
@@ -48,6 +50,7 @@ __all__ = [
     "copy_to_device",
     "dense_to_ragged_batch",
     "dense_to_sparse_batch",
+    "enable_debug_mode",
     "enumerate_dataset",
     "from_list",
     "get_next_as_optional",
@@ -57,6 +60,7 @@ __all__ = [
     "ignore_errors",
     "load",
     "make_batched_features_dataset",
+    "make_csv_dataset",
     "map_and_batch",
     "parallel_interleave",
     "parse_example_dataset",
@@ -78,6 +82,10 @@ __getattr__, __dir__ = from_all(__name__)
 Transformation = Callable[[Dataset], Dataset]
 
 # Functions of datasets and iterators
+
+
+def enable_debug_mode() -> None:
+    """Does nothing: the functions of a dataset always run as Python, where a debugger can stop."""
 
 
 def cardinality(dataset: Dataset) -> Tensor:

@@ -41,8 +41,8 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        read = lambda path: _lines(_open_file(path, compression_type))  # noqa: E731
-        super().__init__(_read_files(filenames, read, num_parallel_reads, "TextLine"))
+        read = lambda path: _lines(open_file(path, compression_type))  # noqa: E731
+        super().__init__(read_files(filenames, read, num_parallel_reads, "TextLine"))
 
 
 class FixedLengthRecordDataset(Dataset):
@@ -71,7 +71,7 @@ class FixedLengthRecordDataset(Dataset):
         read = lambda path: _records(  # noqa: E731
             path, compression_type, size, header, footer
         )
-        super().__init__(_read_files(filenames, read, num_parallel_reads, "FixedLengthRecord"))
+        super().__init__(read_files(filenames, read, num_parallel_reads, "FixedLengthRecord"))
 
 
 class TFRecordDataset(Dataset):
@@ -96,35 +96,46 @@ class TFRecordDataset(Dataset):
         name: str | None = None,
     ) -> None:
         def read(path: str) -> Iterator[bytes]:
-            return read_records(_open_file(path, compression_type), path)
+            return read_records(open_file(path, compression_type), path)
 
-        super().__init__(_read_files(filenames, read, num_parallel_reads, "TFRecord"))
+        super().__init__(read_files(filenames, read, num_parallel_reads, "TFRecord"))
 
 
-def _read_files(
+def read_files(
     filenames: Any, read: Callable[[str], Iterator[bytes]], parallel: Any, name: str
 ) -> _nodes.Node:
-    """Returns a node with everything that `read` yields for the files."""
+    """Returns a node with all byte strings that `read` yields for the files."""
+
+    def read_strings(path: str) -> Iterator[Tensor]:
+        return (wrap(np.asarray(part, object)) for part in read(path))
+
+    return read_elements(filenames, read_strings, parallel, name, _STRING)
+
+
+def read_elements(
+    filenames: Any, read: Callable[[str], Iterator[Any]], parallel: Any, name: str, spec: Any
+) -> _nodes.Node:
+    """Returns a node with all elements that `read` yields for the files."""
     if isinstance(filenames, Dataset):
         files = filenames
     else:
-        files = Dataset.from_tensor_slices(np.atleast_1d(_file_names(filenames)))
+        files = Dataset.from_tensor_slices(np.atleast_1d(file_names(filenames)))
 
     def read_file(path: Tensor) -> Dataset:
         text = expect(path.numpy(), bytes, name, "file names of dtype tf.string")
-        make = lambda _run: (wrap(np.asarray(part, object)) for part in read(text.decode()))  # noqa: E731
-        return Dataset(_nodes.FunctionSource(make, _STRING, _nodes.UNKNOWN_CARDINALITY, name))
+        make = lambda _run: read(text.decode())  # noqa: E731
+        return Dataset(_nodes.FunctionSource(make, spec, _nodes.UNKNOWN_CARDINALITY, name))
 
     if parallel is None:
         node = files.flat_map(read_file)._node
     else:
         node = files.interleave(read_file, parallel, num_parallel_calls=parallel)._node
-    node.name, node.compute_spec, node.spec_needs_call = name, lambda: _STRING, False
+    node.name, node.compute_spec, node.spec_needs_call = name, lambda: spec, False
     node.reads_files = True
     return node
 
 
-def _file_names(filenames: Any) -> np.ndarray:
+def file_names(filenames: Any) -> np.ndarray:
     if isinstance(filenames, os.PathLike):
         filenames = os.fspath(filenames)
     elif isinstance(filenames, (list, tuple)):
@@ -139,7 +150,7 @@ def _file_names(filenames: Any) -> np.ndarray:
     return np.asarray(tensor._array).reshape(-1)
 
 
-def _open_file(path: str, compression: str | None) -> BinaryIO:
+def open_file(path: str, compression: str | None) -> BinaryIO:
     if compression and compression not in WINDOWS:
         raise invalid(
             f"Unsupported compression_type: {shown(compression)}. Expected 'GZIP', 'ZLIB', '' "
@@ -166,7 +177,7 @@ def _records(
     path: str, compression: str | None, size: int, header: int, footer: int
 ) -> Iterator[bytes]:
     length = _length(path, compression) - header - footer
-    with _open_file(path, compression) as file:
+    with open_file(path, compression) as file:
         if length < 0 or length % size:
             raise invalid(
                 f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
@@ -180,7 +191,7 @@ def _records(
 
 def _length(path: str, compression: str | None) -> int:
     """Returns the size of the content in bytes. This reads all of a compressed file."""
-    with _open_file(path, compression) as file:
+    with open_file(path, compression) as file:
         if not compression:
             return file.seek(0, io.SEEK_END)
         return sum(map(len, iter(lambda: file.read(1 << 18), b"")))

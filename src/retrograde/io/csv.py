@@ -38,107 +38,131 @@ def decode_csv(
     (array([1, 2], dtype=int32), array([b'a', b'?'], dtype=object))
     """
     strings = np.asarray(as_string_tensor(records)._array)
-    delimiter = expect(field_delim, str, "decode_csv", "a field_delim of type str").encode()
-    missing = expect(na_value, str, "decode_csv", "an na_value of type str").encode()
-    if len(delimiter) != 1:
-        raise invalid(
-            f"decode_csv: field_delim is {shown(field_delim)}. Expected one ASCII character."
-        )
-    records = enumerate(strings.ravel().tolist())
-    rows = [_fields(record, delimiter, use_quote_delim, number) for number, record in records]
-    defaults = [np.asarray(as_tensor(default)._array) for default in record_defaults]
-    columns = range(len(defaults)) if select_cols is None else select_cols
-    if len(columns) != len(defaults) or list(columns) != sorted(set(columns)):
-        raise ValueError(
-            "decode_csv: `select_cols` must increase, with one column for each of "
-            f"`record_defaults`. Received: {shown(list(columns))} for {len(defaults)} defaults."
-        )
-    for number, row in enumerate(rows):
-        if select_cols is None and len(row) != len(defaults):
-            raise invalid(
-                f"decode_csv: record {number} has {len(row)} fields. Expected {len(defaults)}, "
-                "one for each of `record_defaults`."
-            )
-        if select_cols is not None and len(row) <= max(columns, default=-1):
-            raise invalid(
-                f"decode_csv: record {number} has {len(row)} fields. Expected more than "
-                f"{max(columns)}, the last of `select_cols`."
-            )
-    return [
-        _column([row[column] for row in rows], column, default, missing, strings.shape)
-        for column, default in zip(columns, defaults, strict=True)
-    ]
-
-
-def _fields(record: bytes, delimiter: bytes, quotes: bool, number: int) -> list[bytes]:
-    """Returns the fields of record `number`, by TensorFlow's rules for quotes and line breaks."""
-    if not re.search(rb'["\r\n]' if quotes else rb"[\r\n]", record):
-        return record.split(delimiter) if record else []
-    fields, position = [], 0
-    while position < len(record):
-        if record[position] in b"\r\n":
-            position += 1
-            continue
-        if quotes and record[position] == ord('"'):
-            field, position = _parse_quoted(record, position + 1, delimiter, number)
-        else:
-            field = record[position:].partition(delimiter)[0]
-            position += len(field) + 1
-            if re.search(rb'["\r\n]' if quotes else rb"[\r\n]", field):
-                raise _malformed_record(number, "has a quote or line break in an unquoted field")
-        fields.append(field)
-    return [*fields, b""] if record.endswith(delimiter) else fields
-
-
-def _parse_quoted(record: bytes, position: int, delimiter: bytes, number: int) -> tuple[bytes, int]:
-    """Returns the quoted field that starts at `position`, and the start of the next field."""
-    parts = []
-    while True:
-        end = record.find(b'"', position)
-        if end < 0:
-            raise _malformed_record(number, "has an unterminated quoted field")
-        parts.append(record[position:end])
-        next_char = record[end + 1 : end + 2]
-        if not next_char or next_char == delimiter:
-            return b"".join(parts), end + 2
-        if next_char != b'"':
-            raise _malformed_record(number, "has an unescaped quote in a quoted field")
-        parts.append(b'"')
-        position = end + 2
-
-
-def _malformed_record(number: int, reason: str) -> InvalidArgumentError:
-    return invalid(
-        f"decode_csv: record {number} {reason}. Expected quotes around the whole field, and two "
-        "for each quote in it."
+    csv_format = CsvFormat(
+        record_defaults, field_delim, use_quote_delim, na_value, select_cols, "decode_csv"
     )
+    records = strings.ravel().tolist()
+    rows = [csv_format.parse(record, f"record {i}") for i, record in enumerate(records)]
+    columns = []
+    for i, default in enumerate(csv_format.defaults):
+        array = np.empty(len(rows), default.dtype)
+        array[:] = [row[i] for row in rows]
+        columns.append(Tensor(array.reshape(strings.shape)))
+    return columns
 
 
-def _column(
-    fields: list[bytes], column: int, default: np.ndarray, missing: bytes, shape: tuple[int, ...]
-) -> Tensor:
-    array = np.empty(len(fields), default.dtype)
-    for record_number, field in enumerate(fields):
-        if field and field != missing:
-            array[record_number] = _value(field, column, record_number, default.dtype)
-        elif default.size:
-            array[record_number] = default.ravel()[0]
-        else:
+class CsvFormat:
+    """Parses records of one format. Errors start with `label`, the operation that parses."""
+
+    def __init__(
+        self,
+        record_defaults: Sequence[Any],
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Sequence[int] | None = None,
+        label: str = "CsvDataset",
+        exclude_cols: Sequence[int] | None = None,
+    ) -> None:
+        self.label = label
+        self.quotes = use_quote_delim
+        self.delimiter = expect(field_delim, str, label, "a field_delim of type str").encode()
+        self.missing = expect(na_value, str, label, "an na_value of type str").encode()
+        if len(self.delimiter) != 1:
             raise invalid(
-                f"decode_csv: field {column} is required, but missing in record {record_number}."
+                f"{label}: field_delim is {shown(field_delim)}. Expected one ASCII character."
             )
-    return Tensor(array.reshape(shape))
+        self.defaults = [np.asarray(as_tensor(default)._array) for default in record_defaults]
+        count = len(self.defaults)
+        self.columns, self.width = list(range(count)), count
+        if select_cols is not None and exclude_cols is not None:
+            raise invalid(f"{label}: expected `select_cols` or `exclude_cols`. Received both.")
+        if select_cols is not None:
+            self.columns, self.width = list(select_cols), None
+        elif exclude_cols is not None:
+            self.width = count + len(exclude_cols)
+            self.columns = [i for i in range(self.width) if i not in exclude_cols]
+        increase = self.columns == sorted(set(self.columns)) and min(self.columns, default=0) >= 0
+        if len(self.columns) != count or not increase:
+            raise (ValueError if label == "decode_csv" else invalid)(
+                f"{label}: `select_cols` must increase, with one column for each of "
+                f"`record_defaults`. Received: {shown(self.columns)} for {count} defaults."
+            )
 
+    def parse(self, record: bytes, where: str) -> list[Any]:
+        """Returns a value for each selected column of a record. Errors say `where` it is."""
+        fields = self._fields(record, where)
+        if self.width is not None and len(fields) != self.width:
+            raise invalid(
+                f"{self.label}: {where} has {len(fields)} fields. Expected {self.width}, one for "
+                "each of `record_defaults`."
+            )
+        if self.width is None and len(fields) <= max(self.columns, default=-1):
+            raise invalid(
+                f"{self.label}: {where} has {len(fields)} fields. Expected more than "
+                f"{max(self.columns)}, the last of `select_cols`."
+            )
+        pairs = zip(self.columns, self.defaults, strict=True)
+        return [self._value(fields[column], column, default, where) for column, default in pairs]
 
-def _value(field: bytes, column: int, record_number: int, dtype: np.dtype) -> Any:
-    if dtype == dtypes.string.numpy_dtype:
-        return field
-    value = parse_number(field, dtypes.of(dtype))
-    if value is None:
-        text = field if len(field) < 100 else field[:100] + b"..."
-        raise invalid(
-            f"decode_csv: field {column} of record {record_number} is {text.decode('latin-1')!r}. "
-            f"Expected a value of {dtype.name}."
+    def _fields(self, record: bytes, where: str) -> list[bytes]:
+        """Splits a record, by TensorFlow's rules for quotes and line breaks."""
+        if self.label != "decode_csv" and not record:
+            return [b""]
+        special = rb'["\r\n]' if self.quotes else rb"[\r\n]"
+        if not re.search(special, record):
+            return record.split(self.delimiter) if record else []
+        fields, position = [], 0
+        while position < len(record):
+            if record[position] in b"\r\n":
+                position += 1
+                continue
+            if self.quotes and record[position] == ord('"'):
+                field, position = self._parse_quoted(record, position + 1, where)
+            else:
+                field = record[position:].partition(self.delimiter)[0]
+                position += len(field) + 1
+                if re.search(special, field):
+                    reason = "has a quote or line break in an unquoted field"
+                    raise self._malformed_record(where, reason)
+            fields.append(field)
+        return [*fields, b""] if record.endswith(self.delimiter) else fields
+
+    def _parse_quoted(self, record: bytes, position: int, where: str) -> tuple[bytes, int]:
+        """Returns the quoted field that starts at `position`, and the start of the next field."""
+        parts = []
+        while True:
+            end = record.find(b'"', position)
+            if end < 0:
+                raise self._malformed_record(where, "has an unterminated quoted field")
+            parts.append(record[position:end])
+            next_char = record[end + 1 : end + 2]
+            if not next_char or next_char == self.delimiter:
+                return b"".join(parts), end + 2
+            if next_char != b'"':
+                raise self._malformed_record(where, "has an unescaped quote in a quoted field")
+            parts.append(b'"')
+            position = end + 2
+
+    def _malformed_record(self, where: str, reason: str) -> InvalidArgumentError:
+        return invalid(
+            f"{self.label}: {where} {reason}. Expected quotes around the whole field, and "
+            "two for each quote in it."
         )
-    with np.errstate(over="ignore"):
-        return dtype.type(value)
+
+    def _value(self, field: bytes, column: int, default: np.ndarray, where: str) -> Any:
+        if not field or field == self.missing:
+            if default.size:
+                return default.ravel()[0]
+            raise invalid(f"{self.label}: field {column} is required, but missing in {where}.")
+        if default.dtype == dtypes.string.numpy_dtype:
+            return field
+        value = parse_number(field, dtypes.of(default.dtype))
+        if value is None:
+            text = field if len(field) < 100 else field[:100] + b"..."
+            raise invalid(
+                f"{self.label}: field {column} of {where} is {text.decode('latin-1')!r}. "
+                f"Expected a value of {default.dtype.name}."
+            )
+        with np.errstate(over="ignore"):
+            return default.dtype.type(value)
