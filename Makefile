@@ -3,6 +3,7 @@
 #   make test ARGS="-k tape -x"    more arguments for pytest (likewise for demo, bench, parity and keras-suite)
 #   make test WORKERS=8            more processes
 #   make test OF=tf.nn.conv2d      the tests of one public function
+#   make tf-suite TESTS=dir        dir has TensorFlow's repository, or its tensorflow/python
 #   make demo PYTHON=python3.13    another interpreter, for a new environment
 
 VENV := .venv
@@ -10,6 +11,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 ARGS ?=
 OF ?=
+TESTS ?=
 
 # The tests that `make quick` chooses from, and those that `make oldest` runs.
 QUICK ?= tests/values tests/core tests/derivatives tests/diagnose tests/files tests/toplevel \
@@ -31,7 +33,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test quick accelerator oldest lint types format dist docs bench parity keras-suite campaigns clean
+.PHONY: help demo test quick accelerator oldest lint types format dist docs bench parity keras-suite tf-suite campaigns clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1|/' | \
@@ -81,6 +83,9 @@ parity: $(VENV)/.dev  ## compare every function, example and guide with TensorFl
 
 keras-suite: $(VENV)/.dev  ## run Keras's own tests on this backend (ARGS=--short for a subset)
 	$(BIN)/python keras_suite/run.py $(ARGS)
+
+tf-suite: $(VENV)/.dev  ## run TensorFlow's own tests on retrograde (TESTS=a copy of TensorFlow's repository)
+	$(BIN)/python tensorflow_suite/run.py $(TESTS) $(ARGS)
 
 campaigns: $(VENV)/.dev  ## run randomized robustness tests (ARGS="--minutes 10 --seed 7")
 	$(BIN)/python campaigns/run.py $(ARGS)

@@ -1,0 +1,1 @@
+"""Runs TensorFlow's own tests on retrograde."""
