@@ -4,7 +4,11 @@ import pathlib
 import re
 import tomllib
 
-INTERNAL = ("decisions/", "releasing", "benchmarks", "parity", "reliability")
+# How pages that few people look for are ranked by the search.
+BOOSTS = {
+    ("decisions/", "releasing", "benchmarks", "parity", "reliability", "adding_a"): 0.2,
+    ("api/",): 0.5,
+}
 ROOT = pathlib.Path(__file__).parents[1]
 
 
@@ -22,9 +26,10 @@ def on_config(config):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Sets descriptions, and ranks internal pages low in the search. mkdocs calls this function."""
-    if page.file.src_uri.startswith(INTERNAL):
-        page.meta.setdefault("search", {"boost": 0.2})
+    """Sets descriptions and ranks in the search. mkdocs calls this function."""
+    for prefixes, boost in BOOSTS.items():
+        if page.file.src_uri.startswith(prefixes):
+            page.meta.setdefault("search", {"boost": boost})
     paragraph = re.search(r"^[A-Z`][^\n|]+(?:\n[^\n]+)*", markdown, re.MULTILINE)
     if paragraph and "description" not in page.meta:
         text = re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", paragraph[0])

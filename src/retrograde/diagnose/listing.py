@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.calls import RecordedCall, calls_of
-from retrograde.diagnose.rendering import format_bytes, format_location, format_spec, format_table
+from retrograde.diagnose.rendering import (
+    Table,
+    format_bytes,
+    format_location,
+    format_spec,
+    to_html,
+)
 
 _SHOWN = 40  # calls that are listed, half of them from the start and half from the end
 
 
+_TITLES = ("", "call", "inputs", "outputs", "saves", "line")
+
+
 def __str__(tape: Any) -> str:
     head, rows = _listing(tape)
-    lines = format_table([_TITLES, *rows], len(rows) + 1) if rows else []
-    return "\n".join([head, *(f"  {line}" for line in lines)])
+    return f"{head}\n{Table(rows, _TITLES, indent=2)}" if rows else head
 
 
 def _repr_html_(tape: Any) -> str:
     head, rows = _listing(tape)
-    lines = [_html_row("th", _TITLES), *[_html_row("td", row) for row in rows]] if rows else []
-    table = f'<table style="font-family: monospace">{"".join(lines)}</table>'
-    return f'<div>{html.escape(head)}</div><div style="overflow-x: auto">{table}</div>'
-
-
-def _html_row(tag: str, row: tuple[str, ...]) -> str:
-    cells = [_cell(tag, text, *style) for text, style in zip(row, _STYLES, strict=True)]
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _cell(tag: str, text: str, align: str, wrapping: str) -> str:
-    style = f"text-align: {align}; vertical-align: top; padding: 0.1em 0.6em; {wrapping}"
-    return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
-
-
-_TITLES = ("", "call", "inputs", "outputs", "saves", "line")
-_NO_WRAP, _WRAP = "white-space: nowrap", "overflow-wrap: anywhere; min-width: "
-_STYLES = (
-    ("right", _NO_WRAP),
-    ("left", _NO_WRAP),
-    ("left", f"{_WRAP}14em"),
-    ("left", _NO_WRAP),
-    ("right", _NO_WRAP),
-    ("left", f"{_WRAP}20em"),
-)
+    table = f'<div style="overflow-x:auto">{Table(rows, _TITLES).html()}</div>' if rows else ""
+    return f"<div>{to_html(head)}</div>{table}"
 
 
 def _listing(tape: Any) -> tuple[str, list[tuple[str, ...]]]:

@@ -16,7 +16,7 @@ from retrograde.derivatives.checkpointing import owner_of
 from retrograde.diagnose.array_owners import exclusive_array_ids
 from retrograde.diagnose.backward_steps import step_by_step, to_numpy
 from retrograde.diagnose.calls import RecordedCall, calls_of
-from retrograde.diagnose.rendering import Report, format_bytes, format_source_line, format_table
+from retrograde.diagnose.rendering import Report, Table, format_bytes, format_source_line
 
 _SHOWN = 10  # rows of each table
 
@@ -171,28 +171,31 @@ class Memory(Report):
     recomputed: int = 0
     seconds: float = 0.0
 
-    def _lines(self) -> list[tuple[str, str]]:
-        lines = [
-            ("head", f"{self.calls} calls hold {format_bytes(self.held)}."),
-            ("row", f"outputs of calls       {format_bytes(self.outputs)}"),
-            ("row", f"values of variables    {format_bytes(self.variables)}"),
-            ("row", f"other inputs           {format_bytes(self.inputs)}"),
-            ("row", f"held only by the tape  {format_bytes(self.exclusive)}"),
-            ("row", f"freed by gradient()    {format_bytes(self.freed)}"),
+    def _lines(self) -> list[tuple[str, str] | Table]:
+        rows = [
+            ("outputs of calls", format_bytes(self.outputs)),
+            ("values of variables", format_bytes(self.variables)),
+            ("other inputs", format_bytes(self.inputs)),
+            ("held only by the tape", format_bytes(self.exclusive)),
+            ("freed by gradient()", format_bytes(self.freed)),
         ]
         if self.peak is not None:
-            lines.append(("row", f"backward pass peak     {format_bytes(self.peak)}"))
+            rows.append(("backward pass peak", format_bytes(self.peak)))
         if self.limit is not None:
-            lines += [
-                ("row", f"memory_limit           {format_bytes(self.limit)}"),
-                ("row", f"dropped                {format_bytes(self.dropped)}"),
-                ("row", f"recomputed             {self.recomputed} calls, {self.seconds:.3f} s"),
+            rows += [
+                ("memory_limit", format_bytes(self.limit)),
+                ("dropped", format_bytes(self.dropped)),
+                ("recomputed", f"{self.recomputed} calls, {self.seconds:.3f} s"),
             ]
+        lines = [
+            ("head", f"{self.calls} calls hold {format_bytes(self.held)}."),
+            Table(rows, indent=2, align="left"),
+        ]
         for title, sizes in (("By primitive:", self.by_primitive), ("By line:", self.by_line)):
             if sizes:
-                lines.append(("fact", title))
                 rows = [(format_bytes(count), name) for name, count in sizes.items()]
-                lines += [("step", row) for row in format_table(rows, _SHOWN)]
+                bars = [(count,) for count in sizes.values()]
+                lines += [("fact", title), Table(rows, limit=_SHOWN, sizes=bars)]
         return lines
 
 

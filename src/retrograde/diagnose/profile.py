@@ -14,7 +14,7 @@ from retrograde.core.backward import Cotangents, backward_pass, depending_on
 from retrograde.core.recorders import isolate, thread
 from retrograde.core.tape_arguments import flatten_arguments, seed
 from retrograde.diagnose.calls import RecordedCall, Values, calls_between, values_of
-from retrograde.diagnose.rendering import Report, format_source_line, format_table
+from retrograde.diagnose.rendering import Report, Table, format_source_line
 from retrograde.values import dtypes
 from retrograde.values.source_location import SourceLocation
 from retrograde.values.thresholds import MANY
@@ -149,8 +149,8 @@ class Profile(Report):
         order = (forward + backward).most_common()
         return {key: (forward[key], backward[key]) for key, _ in order}
 
-    def _lines(self) -> list[tuple[str, str]]:
-        lines = [
+    def _lines(self) -> list[tuple[str, str] | Table]:
+        lines: list[tuple[str, str] | Table] = [
             (
                 "head",
                 f"{len(self.calls)} calls: {_format_time(self.forward)} forward, "
@@ -161,7 +161,7 @@ class Profile(Report):
             if times:
                 rows = [(_format_time(a), _format_time(b), name) for name, (a, b) in times.items()]
                 titles = ("forward", "backward", title)
-                lines += [("step", row) for row in format_table([titles, *rows], _SHOWN + 1)]
+                lines.append(Table(rows, titles, _SHOWN, sizes=list(times.values())))
         unknown = sum(call.forward is None for call in self.calls)
         if unknown:
             lines.append(

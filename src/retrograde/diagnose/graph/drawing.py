@@ -14,30 +14,39 @@ _ROW_HEIGHT = 15.0
 _MAX_CHARACTERS = 58  # of a row
 _MARGIN = 16.0
 
-# Fill, border and text of each kind of box.
+# The border of each kind of box. The same color fills it, almost transparent, and text has the
+# color of its surroundings, so that a graph can be read on light and on dark pages.
 _COLORS = {
-    "variable": ("#e6f4ea", "#2e7d32", "#1b5e20"),
-    "source": ("#e6f4ea", "#2e7d32", "#1b5e20"),
-    "calls": ("#ffffff", "#5f6b7a", "#1f2933"),
-    "unused": ("#f4f4f4", "#9a9a9a", "#555555"),
-    "escape": ("#fdecea", "#c62828", "#8e1b1b"),
-    "target": ("#e3edfb", "#1a5fb4", "#123f7a"),
+    "variable": "#3f9d54",
+    "source": "#3f9d54",
+    "calls": "#7d8a9a",
+    "unused": "#9a9a9a",
+    "escape": "#d0473f",
+    "target": "#3d7fcc",
 }
+_OPACITY = 0.14
+
+# The colors of a file. They follow the color scheme of the system.
+_FILE_STYLE = (
+    "<style>.tape-graph{color:#1f2933;background:#fbfbfc}@media (prefers-color-scheme:dark)"
+    "{.tape-graph{color:#e4e8ed;background:#1b1f24}}</style>"
+)
 
 _OFF_PATH = ("unused", "escape")  # kinds that do not lead to the target
 
 
-def svg(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
-    """Returns the graph as SVG."""
+def svg(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int], inline: bool = False) -> str:
+    """Returns the graph as SVG: for a file, or `inline` for an HTML page."""
     rows = {key: [_truncate(row) for row in box.rows] for key, box in boxes.items()}
     sizes = {key: _size(lines) for key, lines in rows.items()}
     layout = compute_layout(sizes, list(arrows))
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="ui-monospace, Menlo, Consolas, '
-        'DejaVu Sans Mono, monospace" font-size="11" style="max-width: 100%; height: auto">',
-        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fbfbfc"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="tape-graph" width="{width:.0f}" '
+        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-size="11" '
+        'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" '
+        'style="max-width: 100%; height: auto">',
+        "" if inline else _FILE_STYLE,
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="11" '
         'markerHeight="11" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" '
         'fill="#8592a3"/></marker></defs>',
@@ -80,19 +89,19 @@ def _curve(points: list[tuple[float, float]], nbytes: int, dashed: bool) -> str:
 
 def _draw_box(box: Any, rows: list[str], corner: tuple[float, float, float, float]) -> str:
     x, y, width, height = corner
-    fill, border, text = _COLORS[box.kind]
+    color = _COLORS[box.kind]
     dashes = ' stroke-dasharray="4 3"' if box.kind in _OFF_PATH else ""
     rounding = 12 if box.kind in ("variable", "source", "target") else 4
     parts = [
         f'<g><title>{html.escape(chr(10).join(box.rows))}</title><rect x="{x:.1f}" y="{y:.1f}" '
-        f'width="{width:.1f}" height="{height:.1f}" rx="{rounding}" fill="{fill}" '
-        f'stroke="{border}"{dashes}/>'
+        f'width="{width:.1f}" height="{height:.1f}" rx="{rounding}" fill="{color}" '
+        f'fill-opacity="{_OPACITY}" stroke="{color}"{dashes}/>'
     ]
     for i, row in enumerate(rows):
         weight = ' font-weight="600"' if i == 0 else ' fill-opacity="0.85"'
         parts.append(
-            f'<text x="{x + 10:.1f}" y="{y + 17 + i * _ROW_HEIGHT:.1f}" fill="{text}"{weight} '
-            f'xml:space="preserve">{html.escape(row)}</text>'
+            f'<text x="{x + 10:.1f}" y="{y + 17 + i * _ROW_HEIGHT:.1f}" fill="currentColor"'
+            f'{weight} xml:space="preserve">{html.escape(row)}</text>'
         )
     return "".join([*parts, "</g>"])
 
@@ -101,12 +110,12 @@ def dot(boxes: Mapping[Hashable, Any], arrows: Mapping[tuple, int]) -> str:
     """Returns the graph in the DOT language of Graphviz, which has its own layout."""
     lines = ["digraph tape {", '  node [shape=box, fontname="monospace", fontsize=10];']
     for key, box in boxes.items():
-        fill, border, text = _COLORS[box.kind]
+        color = _COLORS[box.kind]
         style = "filled,dashed" if box.kind in _OFF_PATH else "filled"
         label = _quote("\n".join(box.rows))
         lines.append(
-            f'  {_quote(_id(key))} [label={label}, style="{style}", fillcolor="{fill}", '
-            f'color="{border}", fontcolor="{text}"];'
+            f'  {_quote(_id(key))} [label={label}, style="{style}", fillcolor="{color}24", '
+            f'color="{color}"];'
         )
     for (start, end), nbytes in arrows.items():
         lines.append(

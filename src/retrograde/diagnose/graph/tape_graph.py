@@ -81,8 +81,8 @@ class Graph:
             raise ValueError(f"graph: expected a path that ends in .svg or .dot. Received: {path}.")
         path.write_text(self.svg if path.suffix == ".svg" else self.dot, encoding="utf-8")
 
-    def _repr_svg_(self) -> str:
-        return self.svg
+    def _repr_html_(self) -> str:
+        return drawing.svg(self.boxes, self.arrows, inline=True)
 
     def __str__(self) -> str:
         kinds = Counter(box.kind for box in self.boxes.values())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from retrograde.diagnose.missing_gradients.source_code import Line
+from retrograde.diagnose.rendering import to_html
 
 _WIDTH = 96
 
@@ -77,17 +77,17 @@ class Finding:
             status = f"None, most likely: {self.cause}"
         where = ""
         if self.line is not None:
-            code = f" <code>{html.escape(self.line.text)}</code>" if self.line.text else ""
-            where = f"<br>{html.escape(str(self.line))}{code}"
+            code = f" <code>{to_html(self.line.text)}</code>" if self.line.text else ""
+            where = f"<br>{to_html(str(self.line))}{code}"
         cells = [
-            f"<code>{html.escape(self.source)}</code>",
-            html.escape(status),
-            _to_html(_sentence(self.message)) + where,
-            _to_html(_sentence(self.fix)) if self.fix else "",
+            f"<code>{to_html(self.source)}</code>",
+            to_html(status),
+            _with_code(_sentence(self.message)) + where,
+            _with_code(_sentence(self.fix)) if self.fix else "",
         ]
         for other in self.additional:
-            cells[2] += f"<br>Also: {html.escape(other.cause)}: "
-            cells[2] += _to_html(_sentence(other.message))
+            cells[2] += f"<br>Also: {to_html(other.cause)}: "
+            cells[2] += _with_code(_sentence(other.message))
         # Translucent, so that it works on light and dark pages.
         color = "rgba(60, 160, 60, 0.14)" if self.connected else "rgba(220, 80, 50, 0.14)"
         row = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
@@ -97,7 +97,7 @@ class Finding:
         return Explanation([self])._repr_html_()
 
 
-_CELL = "text-align: left; vertical-align: top; padding: 0.4em; overflow-wrap: anywhere"
+_CELL = "text-align: left; vertical-align: top; padding: 0.4em"
 _COLUMNS = (("source", 15), ("gradient", 15), ("why", 40), ("fix", 30))
 
 
@@ -138,7 +138,7 @@ class Explanation(Sequence):
         )
         rows = "".join(finding._html() for finding in self)
         body = f"<thead><tr>{header}</tr></thead><tbody>{rows}</tbody>"
-        table = f'<table style="width: 100%; min-width: 44em; table-layout: fixed">{body}</table>'
+        table = f'<table style="width: 100%; min-width: 44em">{body}</table>'
         return f'<div style="overflow-x: auto">{table}</div>'
 
 
@@ -165,9 +165,9 @@ def _sentence(text: str, capital: bool = True) -> str:
     return text[0].upper() + text[1:] if capital and starts_with_word else text
 
 
-def _to_html(text: str) -> str:
+def _with_code(text: str) -> str:
     """Returns `text` as HTML, with text in backticks as code."""
-    return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text, quote=False))
+    return re.sub("`(.*?)`", r"<code>\1</code>", to_html(text))
 
 
 def _wrap(text: str, indent: str = "  ") -> list[str]:
