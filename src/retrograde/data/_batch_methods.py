@@ -22,11 +22,11 @@ from retrograde.data._elements import (
     spec_of_element,
     specs_of_tensors,
 )
-from retrograde.data._padding import pad_and_stack, padded_spec
+from retrograde.data._padding import check_padded_shapes, pad_and_stack, padded_spec
 from retrograde.data._seeds import Seeds
 from retrograde.ops.arguments import integer, integers
 from retrograde.values import dtypes, nest
-from retrograde.values.arguments import as_int
+from retrograde.values.arguments import as_int, as_text
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import TensorShape
 
@@ -80,6 +80,8 @@ class BatchMethods(BaseDataset):
         batches = self._batch(batch_size, drop_remainder, stack)
         size = batches._node.size if drop_remainder else None
         batches._node.compute_spec = lambda: padded_spec(self._node.spec, padded_shapes, size)
+        if not self._node.spec_needs_call:
+            check_padded_shapes(self._node.spec, padded_shapes)
         return batches
 
     def ragged_batch(
@@ -145,10 +147,13 @@ class BatchMethods(BaseDataset):
         sizes, rows = integers(batch_size, "batch_size", TypeError), self.unbatch()
         if not sizes:
             raise invalid("rebatch: batch_size must not be empty. Received: [].")
-        for size in sizes:
-            _nodes.check_positive(size, "rebatch: batch_size")
+        if min(sizes) < 0 or not any(sizes):
+            raise invalid(
+                "rebatch: batch_size must not be negative, and at least one size must be greater "
+                f"than zero. Received: {as_text(list(sizes))}."
+            )
         specs = [] if self._node.spec_needs_call else specs_of_tensors(self._node.spec)
-        divides = bool(specs) and all(s.shape[0] and s.shape[0] % sizes[0] == 0 for s in specs)
+        divides = bool(specs) and all(s.shape[0] and sizes[0] and s.shape[0] % sizes[0] == 0 for s in specs)
         static_size = sizes[0] if len(set(sizes)) == 1 and (drop_remainder or divides) else None
 
         def batches(elements: Iterator, _run: Any) -> Iterator:
@@ -203,7 +208,9 @@ class BatchMethods(BaseDataset):
         size = (lambda _key: window_size) if window_size_func is None else window_size_func
 
         def window_size_of(key: int) -> int:
-            return as_int(size(wrap(np.int64(key))), "group_by_window: the window size")
+            value = as_int(size(wrap(np.int64(key))), "group_by_window: the window size")
+            _nodes.check_positive(value, "group_by_window: the window size")
+            return value
 
         def reduce(key: int, elements: list) -> _nodes.Node:
             window = self._from_node(

@@ -85,17 +85,16 @@ class ElementMethods(BaseDataset):
         >>> [int(x) for x in data]
         [1, 2, 1, 2, 3, 3]
         """
+        calls = _check_parallel_calls(num_parallel_calls)
         cycle = (
-            _nodes.AUTOTUNE
+            _default_cycle_length(calls)
             if cycle_length is None
-            else integer(cycle_length, "cycle_length", TypeError)
+            else _nodes.threads(integer(cycle_length, "cycle_length", TypeError))
         )
-        cycle = _nodes.threads(cycle)
         block = 1 if block_length is None else integer(block_length, "block_length", TypeError)
         _nodes.check_positive(cycle, "interleave: cycle_length")
         _nodes.check_positive(block, "interleave: block_length")
-        prefetch = _check_parallel_calls(num_parallel_calls) is not None
-        return self._interleave_datasets(map_func, cycle, block, prefetch, "Interleave")
+        return self._interleave_datasets(map_func, cycle, block, calls is not None, "Interleave")
 
     def _interleave_datasets(
         self, map_func: Callable, cycle: int, block: int, prefetch: bool, name: str
@@ -105,7 +104,10 @@ class ElementMethods(BaseDataset):
         step = lambda elements, run: _transforms.InterleavedElements(  # noqa: E731
             map(make, elements), cycle, block, prefetch, run
         )
-        dataset = self._transform(step, name, spec=spec, spec_needs_call=True)
+        cardinality = _nodes.only_infinite if prefetch else _nodes.unknown_count
+        dataset = self._transform(
+            step, name, spec=spec, cardinality=cardinality, spec_needs_call=True
+        )
         dataset._node.make_dataset = make
         return dataset
 
@@ -280,6 +282,15 @@ def _check_parallel_calls(num_parallel_calls: Any) -> int | None:
     if calls != _nodes.AUTOTUNE:
         _nodes.check_positive(calls, "num_parallel_calls")
     return calls
+
+
+def _default_cycle_length(num_parallel_calls: int | None) -> int:
+    cores = _nodes.available_cores()
+    if num_parallel_calls is None:
+        return cores
+    if num_parallel_calls == _nodes.AUTOTUNE:
+        return (cores + 2) // 3
+    return min(num_parallel_calls, cores)
 
 
 def _common(first: _nodes.Node, second: _nodes.Node) -> Any:

@@ -29,7 +29,7 @@ from retrograde.strings.dummy import DummyString
 from retrograde.values import nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.errors import invalid
+from retrograde.values.errors import OutOfRangeError, invalid
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
@@ -69,7 +69,18 @@ def normalize_result(result: Any) -> Any:
 
 def call(function: Callable, element: Any) -> Any:
     """Calls `function` with an element. A tuple is passed as several arguments."""
-    return function(*element) if type(element) is tuple else function(element)
+    return call_with(function, *element) if type(element) is tuple else call_with(function, element)
+
+
+def call_with(function: Callable, *arguments: Any) -> Any:
+    """Calls a user function. Its own end of a sequence must not end the dataset."""
+    try:
+        return function(*arguments)
+    except (StopIteration, OutOfRangeError) as error:
+        raise invalid(
+            f"Function invocation produced {type(error).__name__}: {error}. Expected an element. "
+            "To end a dataset early, use take_while."
+        ) from error
 
 
 def flatten_element(tensors: Any) -> tuple[list, Callable[[list], Any]]:
@@ -268,11 +279,18 @@ def stack_elements(elements: Sequence[Any], spec: Callable[[], Any], ragged: boo
     `spec()` is called only if shapes differ or if `ragged` says that some leaves are rows of ragged
     tensors. These become ragged again.
     """
+    if not elements:
+        return map_specs(_no_rows, spec())
     _, pack = nest.flatten_with_pack(elements[0])
     columns = zip(*map(nest.flatten, elements), strict=True)
     return pack(
         [_stack_leaf(column, leaf_index, spec, ragged) for leaf_index, column in enumerate(columns)]
     )
+
+
+def _no_rows(spec: TypeSpec) -> Any:
+    """Returns a batch without rows."""
+    return _sample_values([0, *_sizes(spec, 0, 0)], spec, 0)
 
 
 def are_ragged(spec: Any) -> bool:
@@ -287,7 +305,7 @@ def _stack_leaf(
     if first is None:
         return None
     if isinstance(first, SparseTensor):
-        return concat_sparse(0, [expand_sparse(leaf, 0) for leaf in leaves])
+        return concat_sparse(0, [expand_sparse(leaf, 0) for leaf in leaves], True)
     if isinstance(first, RaggedTensor):
         return stack_ragged(leaves, 0)
     if isinstance(first, CompositeTensor):

@@ -38,8 +38,16 @@ def resolve_signature(types: Any, shapes: Any, output_signature: Any) -> Any:
     flat, pack = nest.flatten_with_pack(types)
     if shapes is None:
         return pack([TensorSpec(None, dtype) for dtype in flat])
-    sizes = [shapes] if len(flat) == 1 and not nest.is_nested(types) else nest.children(shapes)
+    sizes = _shapes_like(types, shapes)
     return pack([TensorSpec(TensorShape(s), d) for s, d in zip(sizes, flat, strict=True)])
+
+
+def _shapes_like(types: Any, shapes: Any) -> list:
+    """Returns the shape of each leaf of `types`. A shape may be a list."""
+    if not nest.is_nested(types):
+        return [shapes]
+    pairs = zip(nest.children(types), nest.children(shapes), strict=True)
+    return [shape for part, inner in pairs for shape in _shapes_like(part, inner)]
 
 
 def _not_a_spec(value: Any) -> TypeError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,15 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.values.errors import invalid
 
 
-def choose_elements(nodes: Sequence[Any], choices: Iterable[int], stop: bool, run: Run) -> Iterator:
-    """Yields the next element of the chosen dataset for each choice. Skips exhausted ones."""
+def choose_elements(
+    nodes: Sequence[Any], choices: Iterable[int], stop: bool, run: Run, never: Collection[int] = ()
+) -> Iterator:
+    """Yields the next element of the chosen dataset for each choice. Skips exhausted ones.
+
+    The datasets in `never` are not chosen.
+    """
     streams = [node.open(run) for node in nodes]
-    ended: set[int] = set()
+    ended = set(never)
     for choice in choices:
         if not 0 <= choice < len(streams):
             raise invalid(f"Selector index out of range: {choice} >= {len(streams)}.")
@@ -39,6 +44,13 @@ def draw_choices(count: int, weights: Any, rng: np.random.Generator) -> Iterator
         return
     while True:
         yield from rng.choice(count, size=256, p=p / p.sum()).tolist()
+
+
+def draw_changing_choices(weights: Iterator, rng: np.random.Generator) -> Iterator[int]:
+    """Yields a random choice for each vector of weights."""
+    for vector in weights:
+        p = np.asarray(vector._array, float)
+        yield int(rng.choice(len(p), p=p / p.sum()))
 
 
 def group_by_key(

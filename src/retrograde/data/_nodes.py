@@ -31,7 +31,14 @@ UNKNOWN_CARDINALITY = -2
 
 def threads(num_parallel_calls: int) -> int:
     """Returns the number of threads for `num_parallel_calls`."""
-    return (os.cpu_count() or 1) if num_parallel_calls == AUTOTUNE else num_parallel_calls
+    return available_cores() if num_parallel_calls == AUTOTUNE else num_parallel_calls
+
+
+def available_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Node:
@@ -262,6 +269,8 @@ class Repeat(_RowStep):
                 yield item
             if empty:
                 return
+            if isinstance(self.input, Shuffle):  # as in TensorFlow, which fuses both steps
+                may_be_empty = False
 
     def tables(self, run: Run) -> _row_indices.Tables:
         return self._repeat(self.input.tables, run)
@@ -549,6 +558,16 @@ class Transform(Step):
 def zero_or_infinite(n: int) -> int:
     """Returns the cardinality `n` if it is 0 or infinite; otherwise it is unknown."""
     return n if n in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+
+
+def only_infinite(n: int) -> int:
+    """Returns the cardinality `n` if it is infinite; otherwise it is unknown."""
+    return n if n == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
+
+
+def unknown_count(_n: int) -> int:
+    """Returns that the cardinality is unknown."""
+    return UNKNOWN_CARDINALITY
 
 
 def preserve_count(n: int) -> int:

@@ -50,8 +50,13 @@ def _shapes(shapes: Any, structure: Any) -> Any:
 
 def _shape(shape: Any) -> TensorShape:
     sizes = shape
-    if isinstance(shape, (list, tuple)):
-        sizes = [None if size == -1 else size for size in shape]
+    if isinstance(shape, np.ndarray) and shape.dtype.kind not in "iu":
+        raise TypeError(
+            "`padded_shapes` must contain shapes or integer vectors. Received: a tensor of "
+            f"{shape.dtype}."
+        )
+    if isinstance(shape, (list, tuple, np.ndarray)):
+        sizes = [None if np.ndim(size) == 0 and size == -1 else size for size in shape]
     try:
         return TensorShape(sizes)
     except TypeError:
@@ -114,6 +119,38 @@ def target_shapes(shapes: Any, spec: Any, leaves: Sequence[Any]) -> list[TensorS
     if shapes is None:
         return [getattr(leaf, "shape", TensorShape(None)) for leaf in leaves]  # None has no shape
     return list(_shapes(shapes, spec))
+
+
+def check_padded_shapes(spec: Any, shapes: Any) -> None:
+    """Raises an error if elements of `spec` cannot be padded to `shapes`."""
+    flat = nest.flatten(spec)
+    for leaf, target in zip(flat, target_shapes(shapes, spec, flat), strict=True):
+        if isinstance(leaf, NoneTensorSpec):
+            continue
+        if not isinstance(leaf, TensorSpec):
+            raise TypeError(
+                "`padded_batch` is only supported for datasets of tensors. Received: elements of "
+                f"{leaf!r}."
+            )
+        if shapes is None and leaf.shape.rank is None:
+            raise ValueError(
+                "`padded_batch` needs `padded_shapes` if components have an unknown rank. "
+                f"Received: elements of {leaf!r}."
+            )
+        if not _can_pad(leaf.shape, target):
+            raise ValueError(
+                f"The padded shape {target} is not compatible with the shape {leaf.shape} of the "
+                "corresponding input component."
+            )
+
+
+def _can_pad(shape: TensorShape, target: TensorShape) -> bool:
+    if shape.rank is None or target.rank is None:
+        return True
+    if shape.rank != target.rank:
+        return False
+    pairs = zip(shape, target, strict=True)
+    return all(size is None or padded is None or size <= padded for size, padded in pairs)
 
 
 def padded_spec(spec: Any, shapes: Any, size: int | None) -> Any:

@@ -323,9 +323,17 @@ class DiskCache(Step):
         with tensorflow_errors(self.path):
             writer = Writer(self.path, self.input)
         run.add(writer)
+        missing = self.input.cardinality()
         for element in self.input.open(run):
             writer.add(element, 0 if self.shard_of is None else self.shard_of(element))
+            missing -= 1
+            if missing == 0:  # a caller that reads all elements may not ask for more
+                self._commit(writer, run)
             yield element
+        if missing != 0:
+            self._commit(writer, run)
+
+    def _commit(self, writer: Writer, run: Run) -> None:
         writer.commit(replace=False)
         run.discard(writer)
 

@@ -11,6 +11,7 @@ import numpy as np
 from retrograde.core.tensor import Tensor
 from retrograde.data._elements import (
     call,
+    call_with,
     common_spec,
     normalize_result,
     row_counts,
@@ -51,7 +52,7 @@ def take_while_true(keep: Callable, elements: Iterator) -> Iterator:
 
 def scan_step(scan_func: Callable, state: Any, element: Any) -> tuple:
     """Returns the next state and the output."""
-    result = scan_func(state, element)
+    result = call_with(scan_func, state, element)
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise TypeError(
             "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the "
@@ -110,7 +111,7 @@ def cyclic_groups(elements: Iterator, sizes: Sequence[int], drop: bool) -> Itera
     """Yields lists of elements with the given sizes in turn. The last may be shorter."""
     for size in itertools.cycle(sizes):
         group = list(itertools.islice(elements, size))
-        if not group or (drop and len(group) < size):
+        if size and (not group or (drop and len(group) < size)):
             return
         yield group
 
@@ -142,18 +143,38 @@ def windows(elements: Iterator, span: int, shift: int, stride: int, drop: bool) 
     """Yields lists of elements; each starts `shift` elements after the previous one."""
     buffer: list = []
     to_skip = 0  # elements to skip before the next window
-    for element in elements:
+    for element in _with_errors(elements):
         if to_skip:
             to_skip -= 1
             continue
         buffer.append(element)
         if len(buffer) == span:
-            yield buffer[::stride]
+            yield _without_errors(buffer[::stride])
             to_skip = max(shift - span, 0)
             del buffer[:shift]
     while buffer and not drop:
-        yield buffer[::stride]
+        yield _without_errors(buffer[::stride])
         del buffer[:shift]
+
+
+def _with_errors(elements: Iterator) -> Iterator:
+    """Yields the elements, and exceptions in place of those that raise one."""
+    while True:
+        try:
+            element = next(elements)
+        except StopIteration:
+            return
+        except Exception as error:
+            element = error
+        yield element
+
+
+def _without_errors(elements: list) -> list:
+    """Returns the elements. Raises the first exception among them."""
+    for element in elements:
+        if isinstance(element, Exception):
+            raise element
+    return elements
 
 
 def window_count(n: int, span: int, shift: int, drop: bool) -> int:

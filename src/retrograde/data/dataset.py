@@ -198,23 +198,24 @@ class Dataset(ElementMethods, BatchMethods):
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
-        """Takes each element from a random dataset, with probabilities `weights`."""
+        """Takes each element from a random dataset, with probabilities `weights`.
+
+        `weights` may be a dataset, which has the weights for each element.
+        """
         _check_not_empty(datasets)
-        if isinstance(weights, range):  # may be too long for `len`
-            weights = to_list("sample_from_datasets", weights)
-        if weights is not None and len(weights) != len(datasets):
-            raise ValueError(
-                "Invalid `weights`. `weights` should have the same length as `datasets` but got "
-                f"`len(weights)={len(weights)}` vs. `len(datasets)={len(datasets)}`."
-            )
+        weights = _weights(weights, len(datasets))
         nodes = [node_of(dataset, "sample_from_datasets") for dataset in datasets]
         seeds = Seeds(as_seed(seed), bool(rerandomize_each_iteration))
-        make = lambda _first, run: _mixing.choose_elements(  # noqa: E731
-            nodes,
-            _mixing.draw_choices(len(nodes), weights, seeds.generator(run)),
-            stop_on_empty_dataset,
-            run,
-        )
+
+        def make(_first: Any, run: Any) -> Any:
+            rng, never = seeds.generator(run), ()
+            if isinstance(weights, Dataset):
+                choices = _mixing.draw_changing_choices(weights._node.open(run), rng)
+            else:
+                choices = _mixing.draw_choices(len(nodes), weights, rng)
+                never = () if weights is None else np.flatnonzero(weights == 0).tolist()
+            return _mixing.choose_elements(nodes, choices, stop_on_empty_dataset, run, never)
+
         spec = lambda: _common_spec_of_all(nodes)  # noqa: E731
         base = Dataset.counter().with_options(datasets[0].options())
 
@@ -336,6 +337,26 @@ def _load_node(path: str, reader_func: Callable | None) -> _nodes.Node:
         return dataset_of(reader_func, Dataset(shard_source))._node
     make = lambda run: _transforms.InterleavedElements(iter(shards), len(shards), 1, False, run)  # noqa: E731
     return _nodes.FunctionSource(make, spec, sum(map(len, shards)), "Load")
+
+
+def _weights(weights: Any, count: int) -> Any:
+    """Converts the weights of `count` datasets to an array, unless they are a dataset."""
+    if weights is None or isinstance(weights, Dataset):
+        return weights
+    if isinstance(weights, range):  # may be too long for `len`
+        weights = to_list("sample_from_datasets", weights)
+    if len(weights) != count:
+        raise ValueError(
+            "Invalid `weights`. `weights` should have the same length as `datasets` but got "
+            f"`len(weights)={len(weights)}` vs. `len(datasets)={count}`."
+        )
+    tensor = as_tensor(weights)
+    if tensor.dtype not in (dtypes.float32, dtypes.float64):
+        raise TypeError(
+            "Invalid `weights`. `weights` type must be either `tf.float32` or `tf.float64` but is "
+            f"{tensor.dtype!r}."
+        )
+    return np.asarray(tensor._array)
 
 
 def _check_not_empty(datasets: Sequence[Dataset]) -> None:

@@ -207,6 +207,23 @@ class NumpyIterator:
     def _trackable_children(self) -> dict[str, Any]:
         return {"_iterator": self._iterator}
 
+    def save(self) -> Tensor:
+        """Returns the state of the iterator, for `restore`."""
+        return as_tensor(self._iterator._checkpoint_bytes())
+
+    def restore(self, state: Any) -> None:
+        """Continues after the element that was the last one when `save` returned `state`.
+
+        >>> numbers = tf.data.Dataset.range(5).as_numpy_iterator()
+        >>> state = numbers.save()
+        >>> first = next(numbers)
+        >>> numbers.restore(state)
+        >>> next(numbers) == first
+        np.True_
+        """
+        value = state.numpy() if isinstance(state, Tensor) else state
+        self._iterator._restore_function(value)()
+
     def __iter__(self) -> NumpyIterator:
         return self
 

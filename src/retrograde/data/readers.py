@@ -118,6 +118,13 @@ def read_elements(
     """Returns a node with all elements that `read` yields for the files."""
     if isinstance(filenames, Dataset):
         files = filenames
+        if not files._node.spec_needs_call and getattr(files.element_spec, "dtype", None) != (
+            dtypes.string
+        ):
+            raise TypeError(
+                "The `filenames` argument must contain `tf.string` elements. Got a dataset of "
+                f"elements {files.element_spec!r}."
+            )
     else:
         files = Dataset.from_tensor_slices(np.atleast_1d(file_names(filenames)))
 
