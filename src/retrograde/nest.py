@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MappingView, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrograde._api.lazy import from_all
@@ -13,6 +13,8 @@ from retrograde.values.errors import to_list
 from retrograde.values.nest import children as _children
 from retrograde.values.nest import leaves as _leaves
 from retrograde.values.nest import pack as _packed
+from retrograde.values.specs import TypeSpec as _TypeSpec
+from retrograde.values.specs import spec_of as _spec_of
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -36,8 +38,6 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
     >>> tf.nest.flatten({"b": 1, "a": (2, [3])})
     [2, 3, 1]
     """
-    if isinstance(structure, MappingView):
-        structure = list(structure)
     return list(_leaves(structure, expand_composites))
 
 
@@ -111,23 +111,36 @@ def _difference(
         return _difference_of_leaves(a, b) if expand else None
     if check_types and not _same_container(a, b):
         return TypeError, f"the types {type(a).__name__} and {type(b).__name__} differ"
-    if len(a) != len(b):
-        return ValueError, f"they have {len(a)} and {len(b)} elements"
+    parts = _children(a), _children(b)
+    if len(parts[0]) != len(parts[1]):
+        return ValueError, f"they have {len(parts[0])} and {len(parts[1])} elements"
     if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
         return ValueError, f"the keys {shown(list(a))} and {shown(list(b))} differ"
-    pairs = zip(_children(a), _children(b), strict=True)
+    pairs = zip(*parts, strict=True)
     return next(filter(None, (_difference(x, y, check_types, expand) for x, y in pairs)), None)
 
 
 def _difference_of_leaves(a: Any, b: Any) -> tuple[type[Exception], str] | None:
     """Compares leaves when composite tensors are expanded, and so count as structures."""
-    kinds = [type(x) if isinstance(x, _CompositeTensor) else None for x in (a, b)]
-    if kinds[0] is kinds[1]:
+    specs = [_composite_spec(x) for x in (a, b)]
+    if specs[0] is specs[1] is None:
         return None
     names = f"{type(a).__name__} and {type(b).__name__}"
-    if None in kinds:
+    if None in specs:
         return ValueError, f"{names} are not both composite tensors"
-    return TypeError, f"the types {names} differ"
+    if type(specs[0]) is not type(specs[1]) and not isinstance(b, _TypeSpec):
+        return TypeError, f"the types {names} differ"
+    if specs[0].most_specific_common_supertype(specs[1:]) is None:
+        return ValueError, f"{specs[0]} and {specs[1]} have no common supertype"
+    return None
+
+
+def _composite_spec(value: Any) -> _TypeSpec | None:
+    """Returns the spec of a composite tensor, or a spec of composite tensors itself."""
+    if isinstance(value, _CompositeTensor):
+        return _spec_of(value)
+    is_spec = isinstance(value, _TypeSpec) and issubclass(value.value_type, _CompositeTensor)
+    return value if is_spec else None
 
 
 def _same_container(a: Any, b: Any) -> bool:

@@ -74,9 +74,9 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """The dense shape, with unknown dimensions if it was not given."""
+        """The dense shape, which is unknown if it was not given."""
         if self._dense_shape is None:
-            return TensorShape([None, *self._values.shape[1:]])
+            return TensorShape(None)
         return TensorShape(getattr(self._dense_shape, "_array", self._dense_shape))
 
     @property

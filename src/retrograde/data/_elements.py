@@ -57,6 +57,8 @@ def normalize(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
         return type(value)({key: normalize(part) for key, part in value.items()})
+    if hasattr(type(value), "__tf_flatten__"):
+        return nest.rebuild(value, [normalize(part) for part in nest.children(value)])
     tensor = as_tensor(value)
     escape(tensor, "dataset")
     return wrap(tensor._array)

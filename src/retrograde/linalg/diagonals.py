@@ -106,7 +106,7 @@ def diag_part(
     if low == high:
         return matrices.diagonal(x, low)
     longest = max(matrices.length_of_diagonal(rows, columns, i) for i in range(low, high + 1))
-    filler = as_tensor(padding_value, x._spec.dtype)
+    filler = _filler(padding_value, x._spec.dtype)
     parts = [
         _pad_diagonal(matrices.diagonal(x, i), i, longest, filler, align)
         for i in range(high, low - 1, -1)
@@ -161,8 +161,15 @@ def diag(
         padding_value = to_list("diag", padding_value)
     if not np.any(np.asarray(padding_value)):
         return y
-    filler = as_tensor(padding_value, d._spec.dtype)
+    filler = _filler(padding_value, d._spec.dtype)
     return _select_band(y, filler, low, high, rows, columns)
+
+
+def _filler(padding_value: Any, dtype: np.dtype) -> Tensor:
+    """Converts the padding value. For bool tensors, any number is accepted."""
+    if dtype.kind == "b" and isinstance(padding_value, (int, float)):
+        padding_value = bool(padding_value)
+    return as_tensor(padding_value, dtype)
 
 
 def _split_diagonals(

@@ -16,6 +16,7 @@ from retrograde.values import dtypes
 from retrograde.values.conversion import (
     CONVERSIONS,
     MAX_AXES,
+    ConvertsItself,
     as_array,
     check_dtype,
     convert_by_registered_function,
@@ -47,7 +48,19 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
         return as_tensor(indexed_slices.dense(value), dtype)
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         return _stack(value, dtype, hint)
-    return Tensor(as_array(value, dtype, hint))
+    try:
+        return Tensor(as_array(value, dtype, hint))
+    except ConvertsItself:
+        return _from_protocol(value, dtype, hint)
+
+
+def _from_protocol(value: Any, dtype: np.dtype | None, hint: np.dtype | None) -> Tensor:
+    """Converts an object with `__tf_tensor__`, or a list that contains one."""
+    if isinstance(value, (list, tuple)):
+        return _stack(value, dtype, hint)
+    tensor = as_tensor(value.__tf_tensor__(None if dtype is None else dtypes.of(dtype), None))
+    check_dtype(tensor._spec, dtype)
+    return tensor
 
 
 def holds_tensor(value: Any, depth: int = 0) -> bool:

@@ -102,6 +102,8 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
         except RecursionError:
             nest.flatten(value)  # raises a clear error if it is nested too deeply
             raise
+        if hasattr(kind, "__tf_flatten__"):
+            return kind, describe(value.__tf_flatten__()[0], [], []), *parts
         return kind, tuple(sorted(value)) if isinstance(value, Mapping) else len(parts), *parts
     if isinstance(value, _BY_VALUE):
         return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value

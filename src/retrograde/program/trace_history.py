@@ -125,7 +125,7 @@ def _describe(name: str, value: Any, found: dict[str, str]) -> None:
         kind = "variable " if isinstance(held, Variable) else ""
         found[name] = f"{kind}{tuple(held.shape)} {dtypes.as_dtype(held.dtype).name}"
     elif nest.is_nested(value):
-        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        items = value.items() if isinstance(value, Mapping) else enumerate(nest.children(value))
         for key, child in items:
             _describe(f"{name}[{key!r}]", child, found)
     else:

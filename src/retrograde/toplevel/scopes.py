@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from retrograde.core import recorders
 from retrograde.core.recorders import isolate
 from retrograde.values.arguments import shown
+from retrograde.values.errors import to_list
 from retrograde.values.variable_scopes import full_scope_name, scopes
 
 
@@ -76,7 +78,10 @@ def init_scope() -> Iterator[None]:
 
 @contextlib.contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """Does nothing: operations run in program order."""
+    """Calls the functions in `control_inputs`; operations run in program order anyway."""
+    for control in to_list("control_dependencies", control_inputs or ()):
+        if isinstance(control, FunctionType):
+            control()
     yield
 
 

@@ -117,9 +117,14 @@ def is_tensor(x: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """Returns the value as a NumPy array; values that are not tensors stay unchanged."""
+    """Returns the value as a NumPy array, or `None` for a variable, whose value may change.
+
+    Values that are not tensors stay unchanged.
+    """
     x = tensor_or_variable(tensor)
-    return tensor if x is None else x.numpy()
+    if x is None:
+        return tensor
+    return x.numpy() if isinstance(x, Tensor) else None
 
 
 def type_spec_from_value(value: Any) -> TypeSpec:

@@ -23,6 +23,10 @@ _NESTED = frozenset({list, tuple, range})
 MAX_AXES = 64  # NumPy's limit
 
 
+class ConvertsItself(ValueError):
+    """Raised for an object with `__tf_tensor__`, which returns a tensor instead of an array."""
+
+
 def as_array(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Any:
     """Converts a Python or NumPy value to a new array.
 
@@ -71,6 +75,8 @@ def _from_numpy(value: Any, dtype: np.dtype | None) -> Any:
     kind = value.dtype.kind
     if kind in "SU":
         value = np.asarray(value, object)
+        return _from_leaves(value, value, dtype)
+    if kind == "O" and not value.size:
         return _from_leaves(value, value, dtype)
     if kind == "O":
         return as_array(value.tolist(), dtype)
@@ -342,11 +348,18 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
         raise ValueError(f"Attempt to convert a dtype ({value!r}) to a tensor.")
     if isinstance(value, CompositeTensor):
         raise NotOneTensor(value)
-    if hasattr(value, "__array__") and not isinstance(value, type):
+    if hasattr(value, "__tf_tensor__") and not isinstance(value, type):
+        raise ConvertsItself(f"{_brief(value)} has __tf_tensor__. Expected a number or an array.")
+    if _has_array(value):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
         sizes = value.as_list()
+        if dtype == np.int32 and max(sizes, default=0) >= 2**31:
+            raise ValueError(
+                f"Cannot convert a TensorShape to dtype int32: a dimension is too large: {value}. "
+                "Consider using dtype int64."
+            )
         return _from_sequence(sizes, dtype) if sizes else np.array([], dtype or np.int32)
     if isinstance(value, Sequence) or _is_sequence(type(value)):
         return _from_sequence(allocate("conversion to a tensor", list, value), dtype)
@@ -354,6 +367,12 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
         f"Attempt to convert a value ({_brief(value)}) with an unsupported type ({type(value)}) to "
         "a tensor. Expected a number, a string, a nested list of these, or an array."
     )
+
+
+def _has_array(value: Any) -> bool:
+    """Returns whether NumPy can read the elements of an object."""
+    names = ("__array__", "__array_interface__")
+    return any(hasattr(value, name) for name in names) and not isinstance(value, type)
 
 
 def tensor_or_variable(value: Any) -> Any:

@@ -50,7 +50,7 @@ class DType:
     @property
     def is_floating(self) -> bool:
         """Returns whether this is a real floating-point dtype, including `bfloat16`."""
-        return self.numpy_dtype in FLOATING
+        return self.numpy_dtype in FLOATING or self.name.startswith("float8")
 
     @property
     def is_complex(self) -> bool:
@@ -242,6 +242,7 @@ class _ByNumPyDType(dict):
 _BY_NUMPY = _ByNumPyDType({d.numpy_dtype: d for d in (*ALL, float8_e5m2, float8_e4m3fn)})
 _BY_NAME = {d.name: d for d in ALL} | {"double": float64, "half": float16, "float": float32}
 _NAMES_ONLY = {d.name: d for d in (*QUANTIZED_DTYPES, resource, variant)}
+_BY_ENUM = {d.as_datatype_enum: d for d in (*_BY_NUMPY.values(), *_NAMES_ONLY.values())}
 _BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string}
 
 
@@ -253,6 +254,8 @@ def as_dtype(type_value: Any) -> DType:
     """
     if isinstance(type_value, DType):
         return type_value
+    if type(type_value) is int and type_value in _BY_ENUM:  # of TensorFlow's protocol buffers
+        return _BY_ENUM[type_value]
     try:
         result = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value)
         result = result or _NAMES_ONLY.get(type_value) or _by_numpy(np.dtype(type_value))

@@ -30,6 +30,11 @@ class OpError(Exception):
         if error_code is not None:
             self.error_code = error_code
 
+    @property
+    def experimental_payloads(self) -> dict[bytes, bytes]:
+        """Additional data of an error; always empty."""
+        return {}
+
     def __str__(self) -> str:
         return self.message
 

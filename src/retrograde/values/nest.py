@@ -1,9 +1,12 @@
-"""Nested structures: lists, tuples, named tuples, dicts and their subclasses."""
+"""Nested structures: lists, tuples, named tuples, dicts and their subclasses.
+
+An object with TensorFlow's methods `__tf_flatten__` and `__tf_unflatten__` is a structure, too.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,12 +18,15 @@ from retrograde.values.holder import Holder
 MAX_DEPTH = 200  # of nested structures
 _MAX_RANGE = 1 << 24  # in a range
 
+_CONTAINERS = (Sequence, Mapping, MappingView)
 _TEXT = (str, bytes, bytearray, memoryview)
 
 
 def is_nested(value: Any) -> bool:
     """Returns whether `value` is a structure rather than a leaf."""
-    return isinstance(value, (Sequence, Mapping)) and not isinstance(value, _TEXT)
+    if isinstance(value, _CONTAINERS):
+        return not isinstance(value, _TEXT)
+    return hasattr(type(value), "__tf_flatten__")
 
 
 def flatten(structure: Any) -> list:
@@ -73,6 +79,8 @@ def children(structure: Any) -> list:
     """Returns the direct children of a structure; dicts are sorted by key."""
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted(structure)]
+    if hasattr(type(structure), "__tf_flatten__"):
+        return list(structure.__tf_flatten__()[1])
     return list(structure) if type(structure) is not range else _range_to_list(structure)
 
 
@@ -114,4 +122,6 @@ def rebuild(structure: Any, inner: list) -> Any:
         return kind(*default, ordered)
     if hasattr(structure, "_fields"):
         return kind(*inner)
-    return inner if kind is range else kind(inner)
+    if hasattr(kind, "__tf_flatten__"):
+        return kind.__tf_unflatten__(structure.__tf_flatten__()[0], tuple(inner))
+    return inner if kind is range or isinstance(structure, MappingView) else kind(inner)
