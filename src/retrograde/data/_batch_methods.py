@@ -153,7 +153,9 @@ class BatchMethods(BaseDataset):
                 f"than zero. Received: {as_text(list(sizes))}."
             )
         specs = [] if self._node.spec_needs_call else specs_of_tensors(self._node.spec)
-        divides = bool(specs) and all(s.shape[0] and sizes[0] and s.shape[0] % sizes[0] == 0 for s in specs)
+        divides = bool(specs) and all(
+            s.shape[0] and sizes[0] and s.shape[0] % sizes[0] == 0 for s in specs
+        )
         static_size = sizes[0] if len(set(sizes)) == 1 and (drop_remainder or divides) else None
 
         def batches(elements: Iterator, _run: Any) -> Iterator:
