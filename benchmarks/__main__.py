@@ -16,6 +16,7 @@ from benchmarks.peers import (
     INPUT_PIPELINE_PEERS,
     KERAS_PEERS,
     KERAS_TAPE_PEERS,
+    MODEL_PEERS,
     PEER_BY_NAME,
     PEERS,
     ROOT,
@@ -29,6 +30,8 @@ from benchmarks.workloads import (
     KERAS,
     KERAS_LOOPS,
     MEMORY,
+    MODEL_MEMORY,
+    MODELS,
     PIPELINES,
 )
 
@@ -124,6 +127,7 @@ def group_of(workload):
     for group, peers in (
         (COMPILED, COMPILED_PEERS),
         (KERAS, KERAS_PEERS),
+        (MODELS | MODEL_MEMORY, MODEL_PEERS),
         (KERAS_LOOPS, KERAS_TAPE_PEERS),
     ):
         if workload in group:
@@ -135,13 +139,15 @@ def measure_all(names, pythons, workers, step_effort, import_effort):
     """Returns a result for each workload. Stops the workers before measuring memory and imports."""
     results = []
     for name in names:
-        if name not in MEMORY | IMPORTS:
+        if name not in MEMORY | MODEL_MEMORY | IMPORTS:
             peers = select(group_of(name), workers)
             results.append(rounds.measure(name, peers, step_effort, log))
     for worker in workers.values():
         worker.stop()
+    for name in names:
+        if name in MEMORY | MODEL_MEMORY:
+            results.append(memory.measure(name, select(group_of(name), pythons), log))
     pythons = select(PEERS, pythons)
-    results += [memory.measure(name, pythons, log) for name in names if name in MEMORY]
     if any(name in IMPORTS for name in names):
         results.append(import_time.measure(pythons, import_effort, log))
     return results

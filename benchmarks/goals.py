@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmarks.workloads import COMPILED, DERIVATIVES, KERAS
+from benchmarks.workloads import COMPILED, DERIVATIVES, KERAS, MODEL_MEMORY, MODELS
 
 PROGRAMS = tuple(name for name in COMPILED if name != "call")
 SMALL = ("square", "add8", "chain", "small_mlp")
@@ -70,6 +70,20 @@ GOALS = (
         Goal(workload, "keras_xla", peer, 1.1, at_most=True)
         for workload in KERAS
         for peer in ("tensorflow_keras", "jax_keras", "torch_keras")
+    ),
+    *(
+        Goal(workload, peer, "keras_default", 1)
+        for workload in MODELS
+        for peer in ("tensorflow_keras", "jax_keras", "torch_keras")
+    ),
+    *(Goal(workload, "torch_keras", "keras_eager", 1) for workload in MODELS),
+    *(Goal(workload, "keras_xla", "jax_keras", 0.9, at_most=True) for workload in MODELS),
+    *(Goal(workload, "keras_eager", "keras_replayed", 1) for workload in MODEL_MEMORY),
+    *(Goal(workload, "jax_keras", "keras_xla", 1) for workload in MODEL_MEMORY),
+    *(
+        Goal(workload, peer, "keras_default", 1)
+        for workload in MODEL_MEMORY
+        for peer in ("tensorflow_keras", "torch_keras")
     ),
     Goal("keras_loop", "tensorflow_keras_eager", "keras_eager", 4),
     Goal("fit_mlp_32", "keras_eager", "keras_replayed", 3),

@@ -1,4 +1,4 @@
-"""Keras workloads on each backend: `fit` over a few batches, and custom loops with tapes.
+"""Keras workloads on each backend: `fit` over a few batches, steps of models, custom loops.
 
 `mode` is "eager", "replayed" (a function on NumPy), "xla", or "default" for Keras's default on the
 backend. The library is the backend.
@@ -6,6 +6,8 @@ backend. The library is the backend.
 
 import importlib
 import os
+import threading
+import time
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from benchmarks.registry import Registry
 workload = Registry()
 
 BATCHES = 20
+SETTLE_SECONDS, SETTLE_STEPS = 120.0, 12
 MODES = {
     "eager": {"run_eagerly": True},
     "replayed": {"jit_compile": False},
@@ -35,12 +38,12 @@ def _keras(library):
 
 
 def _initialize(model):
-    """Sets weights that are the same on every backend."""
+    """Sets weights that are the same on every backend. Biases and scales keep their defaults."""
     rng = np.random.default_rng(0)
-    for weight in model.weights:
-        if weight.trainable:
-            scale = 1 / np.sqrt(weight.shape[0]) if len(weight.shape) > 1 else 0.0
-            weight.assign(scale * rng.standard_normal(weight.shape))
+    for weight in model.trainable_weights:
+        if len(weight.shape) > 1:
+            fan_in = np.prod(weight.shape[:-1])
+            weight.assign(rng.standard_normal(weight.shape) / np.sqrt(fan_in))
 
 
 def _images(size, *shape):
@@ -105,6 +108,74 @@ def fit_lstm(library, mode):
     keras = _keras(library)
     model = _classifier(keras, (50, 16), keras.layers.LSTM(64), keras.layers.Dense(10))
     return _fit_step(keras, mode, model, 32, *_images(32 * BATCHES, 50, 16))
+
+
+def _train_step(keras, mode, model, x, y):
+    """Returns a step that trains on one batch and returns the loss."""
+    _initialize(model)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-4), loss, **MODES[mode])
+    return lambda: [model.train_on_batch(x, y)]
+
+
+def settle(library, mode, step):
+    """Runs steps of retrograde's default mode until it has chosen between replay and XLA.
+
+    XLA compiles in a thread that starts after some seconds. Then a few calls are timed.
+    """
+    if library.__name__ != "retrograde" or mode != "default":
+        return
+    deadline = time.monotonic() + SETTLE_SECONDS
+    has_started = False
+    while time.monotonic() < deadline:
+        step()
+        is_compiling = any(thread.name == "compilation" for thread in threading.enumerate())
+        if has_started and not is_compiling:
+            break
+        has_started = has_started or is_compiling
+    for _ in range(SETTLE_STEPS):
+        step()
+
+
+def _application(library, mode, name):
+    keras = _keras(library)
+    create = getattr(keras.applications, name)
+    model = create(weights=None, input_shape=(64, 64, 3), classes=10, classifier_activation=None)
+    return _train_step(keras, mode, model, *_images(8, 64, 64, 3))
+
+
+@workload
+def resnet50(library, mode):
+    return _application(library, mode, "ResNet50")
+
+
+@workload
+def mobilenet_v2(library, mode):
+    return _application(library, mode, "MobileNetV2")
+
+
+def _transformer_block(keras, x, width, heads):
+    layers = keras.layers
+    y = layers.LayerNormalization()(x)
+    attention = layers.MultiHeadAttention(heads, width // heads)
+    x = layers.Add()([x, attention(y, y, use_causal_mask=True)])
+    y = layers.LayerNormalization()(x)
+    y = layers.Dense(4 * width, activation="gelu")(y)
+    return layers.Add()([x, layers.Dense(width)(y)])
+
+
+@workload
+def gpt(library, mode):
+    keras = _keras(library)
+    batch, length, width, vocabulary = 8, 128, 256, 128
+    tokens = keras.Input((length,), dtype="int32")
+    x = keras.layers.Embedding(vocabulary, width)(tokens)
+    for _ in range(4):
+        x = _transformer_block(keras, x, width, heads=4)
+    x = keras.layers.LayerNormalization()(x)
+    model = keras.Model(tokens, keras.layers.Dense(vocabulary)(x))
+    ids = np.random.default_rng(1).integers(0, vocabulary, (batch, length + 1)).astype(np.int32)
+    return _train_step(keras, mode, model, ids[:, :-1], ids[:, 1:])
 
 
 @workload

@@ -3,10 +3,11 @@
 from benchmarks.peers import PEER_BY_NAME
 from benchmarks.processes import PeerError, WorkerProcess
 from benchmarks.report import Result
+from benchmarks.workloads import MODEL_MEMORY
 
 
 def measure(workload, pythons, log):
-    """Returns how many megabytes the peak memory grows after the import of the library.
+    """Returns how many megabytes the peak memory grows after the import of the library, if it can.
 
     `pythons` maps names of peers to the Python of their environment.
     """
@@ -23,6 +24,10 @@ def measure(workload, pythons, log):
 def _measure_one(result, name, python):
     with WorkerProcess(python, PEER_BY_NAME[name]) as worker:
         worker.request("versions")  # imports the library, so that it is not counted
-        reply = worker.request("memory", workload=result.workload)
+        if result.workload in MODEL_MEMORY:
+            model = result.workload.removesuffix("_memory")
+            reply = worker.request("model_memory", workload=model)
+        else:
+            reply = worker.request("memory", workload=result.workload)
     result.values[name] = reply["megabytes"]
     result.checksums[name] = reply["checksum"]

@@ -70,4 +70,7 @@ KERAS_PEERS = (
     _variant("torch_keras", "torch", "keras_models", "default"),
 )
 
-PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILED_PEERS + KERAS_PEERS}
+# The same, and the default mode of ours, which chooses between replay and XLA
+MODEL_PEERS = (_variant("keras_default", "retrograde", "keras_models", "default"), *KERAS_PEERS)
+
+PEER_BY_NAME = {peer.name: peer for peer in PEERS + COMPILED_PEERS + MODEL_PEERS}

@@ -3,8 +3,15 @@
 import statistics
 from dataclasses import dataclass, field
 
-from benchmarks.peers import COMPILED_PEERS, KERAS_PEERS, PEERS
-from benchmarks.workloads import COMPILED, DESCRIPTIONS, KERAS, KERAS_LOOPS
+from benchmarks.peers import COMPILED_PEERS, KERAS_PEERS, MODEL_PEERS, PEERS
+from benchmarks.workloads import (
+    COMPILED,
+    DESCRIPTIONS,
+    KERAS,
+    KERAS_LOOPS,
+    MODEL_MEMORY,
+    MODELS,
+)
 
 OURS = "retrograde"
 TOLERANCE = 1e-3
@@ -236,8 +243,9 @@ class Report:
         groups = (
             ("compiled", COMPILED, COMPILED_PEERS),
             ("Keras", KERAS | KERAS_LOOPS, KERAS_PEERS),
+            ("models", MODELS | MODEL_MEMORY, MODEL_PEERS),
         )
-        with_modes = COMPILED | KERAS | KERAS_LOOPS
+        with_modes = {name for _, workloads, _ in groups for name in workloads}
         others = [result for result in self.results if result.workload not in with_modes]
         if others:
             yield value_table(others, self._among(PEERS))

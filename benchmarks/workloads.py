@@ -7,7 +7,8 @@ of results. The results of the first two steps are compared over all peers. The 
 - `workloads_*.py` for `STEPS` and `MEMORY`;
 - `derivatives_*.py` for `DERIVATIVES`;
 - `pipelines_*.py` for `PIPELINES`, for the libraries that have pipelines;
-- `keras_models.py` for `KERAS` and `KERAS_LOOPS`, for all Keras backends, or those with tapes;
+- `keras_models.py` for `KERAS`, `MODELS` and `KERAS_LOOPS`, for all Keras backends, or those with
+  tapes. The peak memory of `MODELS` is measured as well, as `MODEL_MEMORY`;
 - `compiled_*.py` for `COMPILED`. These functions also take the mode, and all modes are compared.
 """
 
@@ -64,8 +65,29 @@ KERAS = {
     "fit_lstm": "`fit` over 20 batches of 32, LSTM of 64 units over 50 steps, Adam",
 }
 
+MODELS = {
+    "gpt": "training step of a GPT, 4 blocks of width 256, 8 x 128 tokens, Adam",
+    "resnet50": "training step of ResNet50, 8 images of 64 x 64, Adam",
+    "mobilenet_v2": "training step of MobileNetV2, 8 images of 64 x 64, Adam",
+}
+
+MODEL_MEMORY = {
+    f"{name}_memory": f"peak memory of three steps of `{name}`, with the library" for name in MODELS
+}
+
 KERAS_LOOPS = {
     "keras_loop": "training step with a tape, 784-32-32-10 network, batch of 32, Adam",
 }
 
-DESCRIPTIONS = STEPS | DERIVATIVES | PIPELINES | COMPILED | KERAS | KERAS_LOOPS | MEMORY | IMPORTS
+DESCRIPTIONS = (
+    STEPS
+    | DERIVATIVES
+    | PIPELINES
+    | COMPILED
+    | KERAS
+    | MODELS
+    | KERAS_LOOPS
+    | MEMORY
+    | MODEL_MEMORY
+    | IMPORTS
+)

@@ -17,6 +17,7 @@ from benchmarks.workloads import (
     KERAS,
     KERAS_LOOPS,
     MEMORY,
+    MODELS,
     PIPELINES,
     STEPS,
 )
@@ -81,7 +82,7 @@ def test_every_module_has_every_compiled_function(module):
 
 
 def test_all_keras_models_exist():
-    assert workloads_of(FOLDER / "keras_models.py") == set(KERAS | KERAS_LOOPS)
+    assert workloads_of(FOLDER / "keras_models.py") == set(KERAS | MODELS | KERAS_LOOPS)
     assert {peer.workloads for peer in KERAS_PEERS} == {"benchmarks.keras_models"}
 
 

@@ -20,6 +20,7 @@ from retrograde.keras_backend import replicas
 from retrograde.keras_backend.batches import EpochIterator, to_tensors, trace_step
 from retrograde.keras_backend.callback_list import CallbackList
 from retrograde.keras_backend.conversion import convert_to_numpy
+from retrograde.keras_backend.distribution_lib import current_distribution
 
 
 class RetrogradeTrainer(base_trainer.Trainer):
@@ -42,8 +43,8 @@ class RetrogradeTrainer(base_trainer.Trainer):
         return self._distribute_strategy or retrograde.distribute.get_strategy()
 
     def _resolve_auto_jit_compile(self):
-        """Returns whether `jit_compile="auto"` means XLA. This requires JAX."""
-        return _has_jax() and super()._resolve_auto_jit_compile()
+        """Returns "auto" if XLA can compile the model: the faster of XLA and replay runs it."""
+        return "auto" if super()._resolve_auto_jit_compile() else False
 
     # Steps on one batch
 
@@ -117,7 +118,17 @@ class RetrogradeTrainer(base_trainer.Trainer):
     def _local_step_function(self, step):
         if self.run_eagerly:
             return lambda batch: step(to_tensors(batch))
-        return trace_step(step, self.jit_compile)
+        return trace_step(step, self._step_compilation())
+
+    def _step_compilation(self):
+        """Returns whether XLA compiles the steps, or "auto".
+
+        XLA runs several replicas, and arrays with layouts, on all devices at once.
+        """
+        is_distributed = replicas.strategy_of(self) or current_distribution()
+        if self.jit_compile == "auto" and is_distributed is not None:
+            return _has_jax()
+        return self.jit_compile
 
     def _aggregate_additional_loss(self, loss):
         return replicas.scale_loss(super()._aggregate_additional_loss(loss))

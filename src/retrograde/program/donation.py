@@ -100,6 +100,11 @@ class Donation:
             if not self._runs:
                 owned[i] = None
 
+    def block_until_ready(self) -> None:
+        """Waits until the arrays are computed."""
+        with _lock:
+            required_jax().block_until_ready(self._arrays[-1])
+
     def end_all(self) -> None:
         """Returns their buffers to all variables."""
         for reference in self._variables:

@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from retrograde.core import namespaces, placement
 from retrograde.core.device_tensors import spec_of_argument
@@ -18,6 +18,7 @@ from retrograde.core.recorders import Recorder, Recorders, isolate, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
 from retrograde.ops import random_state
+from retrograde.program.auto_compilation import AutoTrace
 from retrograde.program.concrete_function import (
     ConcreteFunction,
     dummy_array,
@@ -53,6 +54,8 @@ from retrograde.values.optional_jax import required_jax
 from retrograde.values.settings import settings
 from retrograde.values.source_location import caller_location
 
+JitCompile = bool | Literal["auto"] | None
+
 _OBSERVER = Recorder()  # does nothing
 
 _WARNED_COUNTS = {10 << i for i in range(30)}  # traces after which retracing is reported
@@ -76,7 +79,7 @@ class Function:
         python_function: Callable,
         name: str | None = None,
         input_signature: Any = None,
-        jit_compile: bool | None = None,
+        jit_compile: JitCompile = None,
         strict: bool = False,
         trace_limit: int = _TRACE_LIMIT,
     ) -> None:
@@ -84,7 +87,8 @@ class Function:
         self.python_function = python_function
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._input_signature = None if input_signature is None else tuple(input_signature)
-        self._jit_compile = bool(jit_compile)
+        self._is_auto = jit_compile == "auto"
+        self._jit_compile = bool(jit_compile) and not self._is_auto
         self._strict = strict
         self._trace_limit = trace_limit
         self._trace_count = 0  # including those that were dropped
@@ -103,8 +107,11 @@ class Function:
 
     def __reduce__(self) -> tuple:
         """Copies and pickles the function without its traces."""
-        options = (self._input_signature, self._jit_compile, self._strict, self._trace_limit)
-        return Function, (self.python_function, self._name, *options)
+        return Function, (self.python_function, self._name, *self._options())
+
+    def _options(self) -> tuple:
+        jit_compile = "auto" if self._is_auto else self._jit_compile
+        return self._input_signature, jit_compile, self._strict, self._trace_limit
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -122,8 +129,7 @@ class Function:
         functools.update_wrapper(method, bound)
         method.__signature__ = inspect.signature(bound)
         del method.__wrapped__  # would keep the object alive
-        options = (self._input_signature, self._jit_compile, self._strict, self._trace_limit)
-        return Function(method, self._name, *options)
+        return Function(method, self._name, *self._options())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
@@ -174,6 +180,8 @@ class Function:
     def _add_fast_call(self, trace: Trace, given: Arguments) -> None:
         """Adds a fast call for arguments like these."""
         if trace.has_fast_call or given.kwargs or self._input_signature is not None:
+            return
+        if not trace.is_settled:
             return
         if any([type(x) not in (Tensor, LazyTensor) for x in given.args]):
             return
@@ -279,8 +287,11 @@ class Function:
                     raise kind(str(error)) from error
                 raise
             if not tracer.created:
-                on_device = placement.compiles(tracer.steps, tracer.specs)
-                trace = Trace(tracer, results, self._jit_compile or on_device)
+                compiles = self._jit_compile or placement.compiles(tracer.steps, tracer.specs)
+                if self._is_auto and not compiles:
+                    trace: Trace = AutoTrace(tracer, results)
+                else:
+                    trace = Trace(tracer, results, compiles)
                 entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, tracer)
                 if not traces.all:
@@ -548,7 +559,7 @@ def function(
     func: Callable | None = None,
     input_signature: Any = None,
     autograph: bool = True,
-    jit_compile: bool | None = None,
+    jit_compile: JitCompile = None,
     reduce_retracing: bool = False,
     experimental_implements: Any = None,
     experimental_autograph_options: Any = None,
@@ -567,7 +578,9 @@ def function(
     When Python uses the value of a tensor, as in `if x > 0`, the trace keeps a guard: a call with
     another value uses another trace.
 
-    With `jit_compile=True` XLA compiles the trace, which requires JAX. Arguments are checked
+    With `jit_compile=True` XLA compiles the trace, which requires JAX. With `jit_compile="auto"`
+    the trace is replayed while XLA compiles it in the background, and after a few timed calls of
+    each kind, the faster one is kept; `recordings()` has the times. Arguments are checked
     against `input_signature`, if there is one. With `strict=True` the first replays are compared
     with `func` itself, and a difference is an error. At most `trace_limit` traces are
     kept. Beyond that the least recently used ones are dropped. The other parameters exist for

@@ -21,7 +21,8 @@ class TraceSummary(NamedTuple):
     `changed` says what differed from the most similar earlier call. `seconds` is the duration of
     the traced call, and `compile_seconds` the time for code generation or compilation. `replays`
     is the number of replays so far. `uncompiled` names the Python code that prevents compilation,
-    if there is any.
+    if there is any. `times` are the seconds of a replayed and of a compiled call, if
+    `jit_compile="auto"` has measured them.
     """
 
     created: float
@@ -33,6 +34,7 @@ class TraceSummary(NamedTuple):
     replays: int
     compiled: bool
     uncompiled: str | None
+    times: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         when = time.strftime("%H:%M:%S", time.localtime(self.created))
@@ -40,11 +42,15 @@ class TraceSummary(NamedTuple):
         how = "XLA" if self.compiled else "NumPy"
         if self.uncompiled is not None:
             how += f" (XLA cannot compile {self.uncompiled})"
-        return (
+        text = (
             f"{when} at {self.where}: {reason}\n    traced in {1e3 * self.seconds:.1f} ms, "
             f"compiled for {how} in {1e3 * self.compile_seconds:.1f} ms, "
             f"replayed {self.replays} times"
         )
+        if self.times is not None:
+            replayed, compiled = [f"{1e3 * seconds:.3g} ms" for seconds in self.times]
+            text += f"\n    measured per call: {replayed} with NumPy, {compiled} with XLA"
+        return text
 
     def __repr__(self) -> str:
         return str(self)
@@ -75,6 +81,7 @@ class HistoryEntry:
             self.trace.replays,
             executable.compiles,
             executable.uncompiled,
+            self.trace.times,
         )
 
     def changed(self, before: list[HistoryEntry]) -> tuple[str, ...]:

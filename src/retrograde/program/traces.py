@@ -11,7 +11,7 @@ import numpy as np
 
 from retrograde.core.device_tensors import on_device
 from retrograde.core.placement import alias, compiles_all, move_like, value_of
-from retrograde.core.program import Guard
+from retrograde.core.program import Guard, Program
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -30,6 +30,7 @@ from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.locks import fork_safe_lock
+from retrograde.values.optional_jax import required_jax
 from retrograde.values.source import literal
 from retrograde.values.specs import TensorSpec, spec_of
 
@@ -132,6 +133,8 @@ def _tensor(leaf: Any) -> Any:
 class Trace:
     """One trace, ready to run."""
 
+    is_settled = True  # whether all further calls run the present executable
+
     def __init__(
         self, tracer: Tracer, results: ResultStructure, compiles: bool, fold: bool = True
     ) -> None:
@@ -142,12 +145,8 @@ class Trace:
         self._tracer = tracer
         self._arguments = tracer.arguments
         program = simplify(tracer, results.numbers, fold)
-        first = tracer.first_values
-        self._read = [place for place, number in enumerate(first) if number >= 0]
-        replicas = merge_replicas(tracer, results.numbers) if compiles else None
-        self.executable = Executable(
-            program, tracer.variables, compiles, {p: first[p] for p in self._read}, replicas, True
-        )
+        self._read = [place for place, number in enumerate(tracer.first_values) if number >= 0]
+        self.executable = self._new_executable(program, compiles)
         variables = tracer.variables
         self._unknown = [(p, variables[p]._spec.shape) for p in self._read if variables[p]._shape]
         self._captured = [
@@ -162,6 +161,17 @@ class Trace:
         self._compiles = compiles
         # Python code in a call may wait for another thread, so such a call does not hold the lock.
         self._is_serialized = bool(compiles or program.writes) and not self.has_effects()
+
+    @property
+    def times(self) -> tuple[float, float] | None:
+        """The seconds of a replayed and of a compiled call, if both were measured."""
+        return None
+
+    def _new_executable(self, program: Program, compiles: bool) -> Executable:
+        tracer = self._tracer
+        first = {place: tracer.first_values[place] for place in self._read}
+        replicas = merge_replicas(tracer, self.results.numbers) if compiles else None
+        return Executable(program, tracer.variables, compiles, first, replicas, True)
 
     def variables(self, arguments: list[Any]) -> list[Any]:
         """Returns the variables of a call: those among its arguments, then the captured ones."""
@@ -297,6 +307,14 @@ class Trace:
         ):
             self._donation = donation
         return donation
+
+    def _block_until_ready(self, results: Any) -> None:
+        """Waits until a compiled call has computed its results and the new values of variables."""
+        leaves = nest.leaves(results, expand_composites=True)
+        arrays = [x._device for x in leaves if isinstance(x, Tensor)]
+        required_jax().block_until_ready(arrays)
+        if self._donation is not None:
+            self._donation.block_until_ready()
 
     def _undonated_writes(self) -> list[int]:
         """Returns the places of variables that are written and not donated."""

@@ -268,10 +268,15 @@ class CompiledProgram:
         writes = [n for place, n in self._program.writes.items() if place not in self.donated]
         return tuple([self._value(n, values) for n in ns] for ns in (self._program.results, writes))
 
-    def _made(self, arrays: tuple, donation: Donation | None) -> list:
-        if donation is not None and not self._is_compiled:
-            self._lowered().compile()  # takes long, and other threads wait while a donation runs
+    def compile(self) -> None:
+        """Compiles the program before its first call."""
+        if not self._is_compiled:
+            self._lowered().compile()
             self._is_compiled = True
+
+    def _made(self, arrays: tuple, donation: Donation | None) -> list:
+        if donation is not None:
+            self.compile()  # takes long, and other threads wait while a donation runs
         with self.precision(self.is_wide), placement.current_device_scope():
             return self.jitted(*arrays) if donation is None else donation.run(self.jitted, arrays)
 

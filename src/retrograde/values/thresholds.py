@@ -55,6 +55,12 @@ LOOP_PERIOD = 4096  # calls from one iteration to the next, at most
 LOOP_ROWS = 8  # rows of an array that are handled together, at least
 LOOP_RESIDUALS = 64  # of a loop, at most: rematerializing more is faster
 
+# The choice between replay and XLA (decision 0028)
+
+SECONDS_BEFORE_COMPILATION = 2.0  # of replays: shorter runs are not worth the import of JAX
+SECONDS_PER_COMPILED_CALL = 0.004  # of a program: XLA takes about that long to compile it
+COMPARED_CALLS = 4  # of each kind that are timed
+
 # Checks
 
 CHECKED_FOR_NAN = 1 << 14  # elements of a target up to which the check is cheap
