@@ -43,6 +43,8 @@ from retrograde.core.tensor import Tensor as Tensor
 from retrograde.core.variable import Variable as Variable
 from retrograde.core.variable import VariableAggregation as VariableAggregation
 from retrograde.core.variable import VariableSynchronization as VariableSynchronization
+from retrograde.data._elements import NoneTensorSpec as NoneTensorSpec
+from retrograde.data.iterator import OptionalSpec as OptionalSpec
 from retrograde.debugging import Assert as Assert
 from retrograde.debugging import assert_equal as assert_equal
 from retrograde.debugging import assert_greater as assert_greater

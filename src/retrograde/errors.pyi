@@ -24,6 +24,9 @@ from retrograde.values.errors import FailedPreconditionError as FailedPreconditi
 from retrograde.values.errors import InternalError as InternalError
 from retrograde.values.errors import InvalidArgumentError as InvalidArgumentError
 from retrograde.values.errors import NotFoundError as NotFoundError
+from retrograde.values.errors import (
+    OperatorNotAllowedInGraphError as OperatorNotAllowedInGraphError,
+)
 from retrograde.values.errors import OpError as OpError
 from retrograde.values.errors import OutOfRangeError as OutOfRangeError
 from retrograde.values.errors import PermissionDeniedError as PermissionDeniedError

@@ -39,7 +39,59 @@ from retrograde.values.arguments import expect, shown
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import DataLossError, OpError
 
-__all__ = ["LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
+# TensorFlow's names of files, tags and signatures. Files of retrograde have other names.
+ASSETS_DIRECTORY = "assets"
+ASSETS_KEY = "saved_model_assets"
+CLASSIFY_INPUTS = PREDICT_INPUTS = REGRESS_INPUTS = "inputs"
+CLASSIFY_METHOD_NAME = "tensorflow/serving/classify"
+CLASSIFY_OUTPUT_CLASSES = "classes"
+CLASSIFY_OUTPUT_SCORES = "scores"
+DEBUG_DIRECTORY = "debug"
+DEBUG_INFO_FILENAME_PB = "saved_model_debug_info.pb"
+DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
+GPU = "gpu"
+PREDICT_METHOD_NAME = "tensorflow/serving/predict"
+PREDICT_OUTPUTS = REGRESS_OUTPUTS = "outputs"
+REGRESS_METHOD_NAME = "tensorflow/serving/regress"
+SAVED_MODEL_FILENAME_PB = "saved_model.pb"
+SAVED_MODEL_FILENAME_PBTXT = "saved_model.pbtxt"
+SAVED_MODEL_SCHEMA_VERSION = 1
+SERVING = "serve"
+TPU = "tpu"
+TRAINING = "train"
+VARIABLES_DIRECTORY = VARIABLES_FILENAME = "variables"
+
+__all__ = [
+    "ASSETS_DIRECTORY",
+    "ASSETS_KEY",
+    "CLASSIFY_INPUTS",
+    "CLASSIFY_METHOD_NAME",
+    "CLASSIFY_OUTPUT_CLASSES",
+    "CLASSIFY_OUTPUT_SCORES",
+    "DEBUG_DIRECTORY",
+    "DEBUG_INFO_FILENAME_PB",
+    "DEFAULT_SERVING_SIGNATURE_DEF_KEY",
+    "GPU",
+    "PREDICT_INPUTS",
+    "PREDICT_METHOD_NAME",
+    "PREDICT_OUTPUTS",
+    "REGRESS_INPUTS",
+    "REGRESS_METHOD_NAME",
+    "REGRESS_OUTPUTS",
+    "SAVED_MODEL_FILENAME_PB",
+    "SAVED_MODEL_FILENAME_PBTXT",
+    "SAVED_MODEL_SCHEMA_VERSION",
+    "SERVING",
+    "TPU",
+    "TRAINING",
+    "VARIABLES_DIRECTORY",
+    "VARIABLES_FILENAME",
+    "LoadOptions",
+    "SaveOptions",
+    "contains_saved_model",
+    "load",
+    "save",
+]
 
 __path__: list[str] = []  # allows imports of submodules, as in TensorFlow
 __getattr__, __dir__ = from_all(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import linecache
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ def flatten_arguments(structure: Any, role: str) -> tuple[list, Any]:
     if isinstance(structure, Holder):
         return [structure], _first
     leaves, pack = nest.flatten_with_pack(structure)
+    if role == "watch":
+        leaves = [x for leaf in leaves for x in _watched(leaf)]
     composites = {}
     for i, leaf in enumerate(leaves):
         if not isinstance(leaf, Holder):
@@ -47,6 +50,10 @@ def flatten_arguments(structure: Any, role: str) -> tuple[list, Any]:
                 composites[i] = leaf
             leaves[i] = _check_leaf(leaf, role)
     return leaves, _pack_with_composites(pack, composites) if composites else pack
+
+
+def _watched(leaf: Any) -> Sequence[Any]:
+    return leaf._watched() if isinstance(leaf, CompositeTensor) else (leaf,)
 
 
 def _pack_with_composites(pack: Any, composites: dict[int, CompositeTensor]) -> Any:
@@ -82,7 +89,7 @@ def _followed(composite: CompositeTensor, role: str) -> Tensor:
     if role != "watch" and not composite._takes_gradients:
         raise ValueError(
             f"Type {type(composite).__name__} is not supported as a gradient source or gradient "
-            "target. Use the tensor in its attribute `values`."
+            f"target. {composite._differentiable}"
         )
     return composite._followed
 

@@ -132,7 +132,7 @@ def batched_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
-    return spec._batched(size) if hasattr(spec, "_batched") else _with_size(spec, size)
+    return spec._batch(size) if hasattr(spec, "_batch") else _with_size(spec, size)
 
 
 def _with_size(spec: TypeSpec, size: int | None) -> TypeSpec:
@@ -142,13 +142,21 @@ def _with_size(spec: TypeSpec, size: int | None) -> TypeSpec:
 
 def specs_of_tensors(spec: Any) -> list[TypeSpec]:
     """Returns the specs of the components that are not `None`."""
-    return [leaf for leaf in nest.flatten(spec) if not isinstance(leaf, NoneTensorSpec)]
+    specs = [leaf for leaf in nest.flatten(spec) if not isinstance(leaf, NoneTensorSpec)]
+    return [part for leaf in specs for part in _encoding_specs(leaf)]
+
+
+def _encoding_specs(spec: TypeSpec) -> Sequence[TypeSpec]:
+    """Returns the specs of the tensors that an ExtensionType is stacked by, or `spec` itself."""
+    return spec._encoder().encoding_specs(spec) if hasattr(spec, "_encoder") else (spec,)
 
 
 def row_spec(spec: TypeSpec) -> TypeSpec:
     """Returns the spec of one row of a value."""
     if isinstance(spec, NoneTensorSpec):
         return spec
+    if hasattr(spec, "_unbatch"):
+        return spec._unbatch()
     if not hasattr(spec, "shape"):
         raise TypeError(f"Cannot take rows of a value of {shown(spec)}. Expected a tensor.")
     if spec.shape.rank == 0:
@@ -222,10 +230,10 @@ def _with_unknown_dims(spec: TypeSpec) -> TypeSpec:
 
 
 def _sample(spec: Any, sample_index: int) -> Any:
-    return map_specs(lambda leaf: _sample_leaf(leaf, sample_index), spec)
+    return map_specs(lambda leaf: sample_leaf(leaf, sample_index), spec)
 
 
-def _sample_leaf(spec: TypeSpec, sample_index: int) -> Any:
+def sample_leaf(spec: TypeSpec, sample_index: int) -> Any:
     if isinstance(spec, NoneTensorSpec):
         return None
     if isinstance(spec, RaggedTensorSpec):
@@ -286,7 +294,7 @@ def stack_elements(elements: Sequence[Any], spec: Callable[[], Any], ragged: boo
     _, pack = nest.flatten_with_pack(elements[0])
     columns = zip(*map(nest.flatten, elements), strict=True)
     return pack(
-        [_stack_leaf(column, leaf_index, spec, ragged) for leaf_index, column in enumerate(columns)]
+        [stack_leaf(column, leaf_index, spec, ragged) for leaf_index, column in enumerate(columns)]
     )
 
 
@@ -300,7 +308,7 @@ def are_ragged(spec: Any) -> bool:
     return any(isinstance(leaf, RaggedTensorSpec) for leaf in nest.flatten(spec))
 
 
-def _stack_leaf(
+def stack_leaf(
     leaves: Sequence[Any], leaf_index: int, spec: Callable[[], Any], ragged: bool
 ) -> Any:
     first = leaves[0]
@@ -311,7 +319,7 @@ def _stack_leaf(
     if isinstance(first, RaggedTensor):
         return stack_ragged(leaves, 0)
     if isinstance(first, CompositeTensor):
-        raise TypeError(f"Elements of type {type(first).__name__} cannot be batched.")
+        return first._stack(leaves)
     other = next((i for i, x in enumerate(leaves) if x._spec.shape != first._spec.shape), None)
     if ragged or other is not None:
         leaf = nest.flatten(spec())[leaf_index]
@@ -348,6 +356,10 @@ def stack_arrays(arrays: Sequence[Any]) -> np.ndarray:
 
 def row_counts(leaves: Sequence[Any]) -> set[int]:
     """Returns the set of sizes of the first axes."""
+    composites = [leaf for leaf in leaves if hasattr(leaf, "_row_counts")]
+    if composites:
+        others = [leaf for leaf in leaves if not hasattr(leaf, "_row_counts")]
+        return set().union(row_counts(others), *[leaf._row_counts() for leaf in composites])
     shapes = [getattr(leaf, "shape", None) for leaf in leaves if leaf is not None]
     if any(shape is None or not shape.rank for shape in shapes):  # a Dataset has no shape
         raise ValueError(
@@ -366,6 +378,8 @@ def rows_of(leaf: Any) -> Iterator[Any]:
         yield from (wrap(row_at(array, i)) for i in range(len(array)))
     elif isinstance(leaf, SparseTensor):
         yield from (_sparse_row(leaf, i) for i in range(leaf.shape[0]))
+    elif hasattr(leaf, "_rows"):
+        yield from leaf._rows()
     else:
         yield from (leaf[i] for i in range(leaf.shape[0]))
 

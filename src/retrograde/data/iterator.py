@@ -11,6 +11,7 @@ from typing import Any
 from retrograde.core import namespaces, recorders
 from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor, readable
+from retrograde.data._elements import normalize, spec_of_element
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import IterationNumbers
 from retrograde.data._workers import Run
@@ -25,6 +26,7 @@ from retrograde.values.errors import (
     invalid,
     is_out_of_memory,
 )
+from retrograde.values.specs import TypeSpec
 
 
 class Iterator:
@@ -148,7 +150,7 @@ class Iterator:
     def get_next_as_optional(self) -> Optional:
         """Returns the next element as an `Optional`, which is empty at the end."""
         element = next(iter(self), _NOTHING)
-        return Optional([] if element is _NOTHING else [element])
+        return Optional([] if element is _NOTHING else [element], self.element_spec)
 
 
 class _LoopInFunction:
@@ -182,10 +184,36 @@ def _element(box: Any) -> CallbackResult:
 
 
 class Optional:
-    """A value that may be missing."""
+    """A value that may be missing.
 
-    def __init__(self, values: list) -> None:
+    >>> tf.experimental.Optional.from_value(3).get_value().numpy()
+    np.int32(3)
+    >>> tf.experimental.Optional.empty(tf.TensorSpec([])).has_value().numpy()
+    np.False_
+    """
+
+    def __init__(self, values: list, element_spec: Any = None) -> None:
         self._values = values
+        self._element_spec = element_spec
+
+    @staticmethod
+    def from_value(value: Any) -> Optional:
+        """Creates an optional with a value, a structure of tensors."""
+        return Optional([normalize(value)])
+
+    @staticmethod
+    def empty(element_spec: Any) -> Optional:
+        """Creates an optional without a value."""
+        return Optional([], element_spec)
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the value."""
+        return spec_of_element(self._values[0]) if self._values else self._element_spec
+
+    @property
+    def _type_spec(self) -> OptionalSpec:
+        return OptionalSpec(self.element_spec)
 
     def has_value(self, name: str | None = None) -> Tensor:
         """Returns whether there is a value."""
@@ -196,6 +224,23 @@ class Optional:
         if not self._values:
             raise invalid("The given optional does not have a value. Check has_value() first.")
         return self._values[0]
+
+
+class OptionalSpec(TypeSpec):
+    """The spec of a `tf.experimental.Optional`."""
+
+    __slots__ = ("_element_spec",)
+
+    def __init__(self, element_spec: Any) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self) -> type:
+        """`tf.experimental.Optional`."""
+        return Optional
+
+    def _serialize(self) -> tuple:
+        return (self._element_spec,)
 
 
 class NumpyIterator:

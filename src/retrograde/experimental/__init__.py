@@ -1,4 +1,4 @@
-"""tf.experimental: NumPy functions on tensors, and DLPack."""
+"""tf.experimental: user-defined types of tensors, NumPy functions on tensors, and DLPack."""
 
 from retrograde._api.lazy import from_stub
 

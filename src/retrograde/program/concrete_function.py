@@ -9,15 +9,15 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
-from retrograde.program.signature_text import format_signature
-from retrograde.values import nest
+from retrograde.program.signature_text import FunctionType
+from retrograde.values import dtypes, nest
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.errors import allocate
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
-_GRAPH_ATTRIBUTES = ("captured_inputs", "function_def", "graph", "inputs", "outputs")
+_GRAPH_ATTRIBUTES = ("captured_inputs", "function_def", "graph")
 _DUMMY_SIZE = 2  # of an unknown dimension in a dummy tensor
 
 
@@ -58,6 +58,29 @@ class ConcreteFunction:
         structure = self._trace.described_results()
         leaves = [_common(specs) for specs in zip(nest.leaves(structure), *others, strict=True)]
         return nest.pack(structure, iter(leaves))
+
+    @property
+    def inputs(self) -> list[TensorSpec]:
+        """The specs of all tensors that are passed, then one for each captured variable."""
+        specs = []
+        for parameter in self.function_type.parameters.values():
+            leaves = nest.leaves(parameter.annotation)
+            for i, spec in enumerate([leaf for leaf in leaves if isinstance(leaf, TensorSpec)]):
+                name = spec.name or (f"{parameter.name}_{i}" if i else parameter.name)
+                specs.append(TensorSpec(spec.shape, spec.dtype, name))
+        return specs + [TensorSpec([], dtypes.resource, v.name) for v in self.variables]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The specs of all tensors that are returned."""
+        return [x for x in nest.leaves(self.structured_outputs) if isinstance(x, TypeSpec)]
+
+    @property
+    def function_type(self) -> FunctionType:
+        """The types of the parameters and results, as a Python signature."""
+        args, kwargs = self.structured_input_signature
+        signature = self.function._parameters.signature
+        return FunctionType.of(signature, args, kwargs, self.structured_outputs, self._trace)
 
     @property
     def output_shapes(self) -> Any:
@@ -141,9 +164,7 @@ class ConcreteFunction:
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:  # noqa: ARG002
         """Describes the arguments and results of the function."""
-        args, kwargs = self.structured_input_signature
-        signature = self.function._parameters.signature
-        return format_signature(signature, args, kwargs, self.structured_outputs, self._trace)
+        return repr(self.function_type)
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"

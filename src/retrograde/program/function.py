@@ -35,7 +35,7 @@ from retrograde.program.signature import (
     reaches,
     with_inputs,
 )
-from retrograde.program.signature_text import format_signature
+from retrograde.program.signature_text import FunctionType
 from retrograde.program.strict_mode import check_equal
 from retrograde.program.trace_history import HistoryEntry, TraceSummary, describe_arguments
 from retrograde.program.traces import ResultStructure, SignatureTraces, Trace
@@ -469,7 +469,9 @@ class Function:
         signature = self._parameters.signature
         return "\n\n".join(
             [
-                format_signature(signature, *p.arguments, p.all[0].described_results(), p.all[0])
+                repr(
+                    FunctionType.of(signature, *p.arguments, p.all[0].described_results(), p.all[0])
+                )
                 for p in recorded
             ]
         )

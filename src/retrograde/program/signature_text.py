@@ -8,50 +8,83 @@ from typing import Any
 
 from retrograde.core.variable import Variable
 from retrograde.program.traces import Trace
-from retrograde.values import nest
+from retrograde.values import dtypes, nest
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.conversion import tensor_or_variable
-from retrograde.values.specs import TypeSpec, spec_of
+from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 
-def format_signature(
-    signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, trace: Trace
-) -> str:
-    """Returns the arguments, results and captured variables of a trace as text.
+class FunctionParameter(inspect.Parameter):
+    """A parameter of a traced function; its annotation is a spec or a fixed Python value."""
 
-    `args`, `kwargs` and `returned` have specs in place of tensors.
+    @property
+    def type_constraint(self) -> Any:
+        """The spec of the tensors that are passed, or a Python value that cannot change."""
+        return self.annotation
+
+
+class FunctionType(inspect.Signature):
+    """The parameters, results and captured variables of a `ConcreteFunction`.
+
+    >>> double = tf.function(lambda x: 2 * x).get_concrete_function(tf.TensorSpec([]))
+    >>> double.function_type.parameters["x"].type_constraint
+    TensorSpec(shape=(), dtype=tf.float32, name=None)
     """
-    parameters = [
-        f"{name} ({kind}): {_type_string(value)}"
-        for name, kind, value in _bind_positional(signature, args)
-    ]
-    parameters += [
-        f"{name} (KEYWORD_ONLY): {_type_string(value)}" for name, value in kwargs.items()
-    ]
-    resource = "TensorSpec(shape=(), dtype=tf.resource, name=None)"
-    captured = [f"{variable._id}: {resource}" for variable in trace.captured_variables()]
-    parts = {
-        "Input Parameters": parameters,
-        "Output Type": [_type_string(returned)],
-        "Captures": captured,
-    }
-    lines = []
-    for title, items in parts.items():
-        lines += [f"{title}:", *[f"  {item}" for item in items or ["None"]]]
-    return "\n".join(lines)
+
+    @classmethod
+    def of(
+        cls, signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, trace: Trace
+    ) -> FunctionType:
+        """Describes a trace. The arguments and `returned` have specs in place of tensors."""
+        bound = _bind_positional(signature, args)
+        bound += [(name, inspect.Parameter.KEYWORD_ONLY, value) for name, value in kwargs.items()]
+        parameters = [FunctionParameter(n, kind, annotation=value) for n, kind, value in bound]
+        function_type = cls(parameters, return_annotation=returned)
+        resource = TensorSpec([], dtypes.resource)
+        function_type.captures = {v._id: resource for v in trace.captured_variables()}
+        return function_type
+
+    @property
+    def output(self) -> Any:
+        """The results, with specs in place of tensors."""
+        return self.return_annotation
+
+    def __str__(self) -> str:
+        shown, keywords = [], False
+        for p in self.parameters.values():
+            if p.kind is p.KEYWORD_ONLY and not keywords:
+                shown, keywords = [*shown, "*"], True
+            shown.append(f"{p.name}: {_type_string(p.annotation)}")
+        return f"({', '.join(shown)}) -> {_type_string(self.output)}"
+
+    def __repr__(self) -> str:
+        parts = {
+            "Input Parameters": [
+                f"{p.name} ({p.kind.name}): {_type_string(p.annotation)}"
+                for p in self.parameters.values()
+            ],
+            "Output Type": [_type_string(self.output)],
+            "Captures": [f"{key}: {spec}" for key, spec in self.captures.items()],
+        }
+        lines = []
+        for title, items in parts.items():
+            lines += [f"{title}:", *[f"  {item}" for item in items or ["None"]]]
+        return "\n".join(lines)
 
 
-def _bind_positional(signature: inspect.Signature, args: tuple) -> list[tuple[str, str, Any]]:
+def _bind_positional(signature: inspect.Signature, args: tuple) -> list[tuple[str, Any, Any]]:
     """Returns (name, kind, value) for each positional argument.
 
     Parameters before `*args` are positional-only.
     """
     positional = [p for p in signature.parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
     rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
-    kinds = [p.POSITIONAL_ONLY.name if rest else p.kind.name for p in positional]
+    kinds = [p.POSITIONAL_ONLY if rest else p.kind for p in positional]
     named = [(p.name, kind, x) for p, kind, x in zip(positional, kinds, args, strict=False)]
     more = enumerate(args[len(positional) :])
-    return named + [(f"{rest[0]}_{i}", "POSITIONAL_ONLY", value) for i, value in more]
+    return named + [
+        (f"{rest[0]}_{i}", inspect.Parameter.POSITIONAL_ONLY, value) for i, value in more
+    ]
 
 
 def _type_string(value: Any) -> str:

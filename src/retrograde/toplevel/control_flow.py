@@ -15,7 +15,7 @@ from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.toplevel.tensor_array import TensorArray
 from retrograde.values import nest as _nest
 from retrograde.values.arguments import as_int, as_text, shown
-from retrograde.values.composites import dispatched
+from retrograde.values.composites import CompositeTensor, dispatched
 from retrograde.values.dtypes import as_dtype
 from retrograde.values.errors import OutOfRangeError, invalid
 from retrograde.values.specs import TensorSpec
@@ -212,7 +212,8 @@ def while_loop(
         assert_same_structure(expected, list(loop_vars))
         remaining = None if remaining is None else remaining - 1
     leaves, pack = _nest.flatten_with_pack(loop_vars)
-    return pack([x if isinstance(x, TensorArray) else convert_to_tensor(x) for x in leaves])
+    kept = (TensorArray, CompositeTensor)
+    return pack([x if isinstance(x, kept) else convert_to_tensor(x) for x in leaves])
 
 
 def _max_iterations(value: Any) -> int:
@@ -244,8 +245,11 @@ def map_fn(
     array([1, 4, 9], dtype=int32)
     """
     _check_callable(fn, "fn")
-    rows = _Rows(elems)
     signature = dtype if fn_output_signature is None else fn_output_signature
+    for spec in _nest.flatten(signature):
+        if hasattr(spec, "_map_fn"):
+            return spec._map_fn(fn, elems, signature)
+    rows = _Rows(elems)
     expected = elems if signature is None else signature
     specs = rows.dtypes if signature is None else _nest.flatten(signature)
     results = [_result_array(spec, rows.count, infer_shape) for spec in specs]

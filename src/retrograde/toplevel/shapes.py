@@ -113,7 +113,7 @@ def is_tensor(x: Any) -> bool:
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(np.array(1))
     (True, False)
     """
-    return tensor_or_variable(x) is not None or isinstance(x, CompositeTensor)
+    return tensor_or_variable(x) is not None or (isinstance(x, CompositeTensor) and x._is_tensor)
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:

@@ -29,6 +29,9 @@ def vectorized_map(
     array([ 29., 173.], dtype=float32)
     """
     leaves, pack = nest.flatten_with_pack(elems)
+    if any(hasattr(leaf, "_row_counts") for leaf in leaves):  # a BatchableExtensionType
+        leaves = list(nest.leaves(elems, expand_composites=True))
+        pack = lambda values: nest.pack(elems, iter(values), expand_composites=True)  # noqa: E731
     tensors = [as_tensor(leaf) for leaf in leaves]
     size = _size(tensors)
     try:

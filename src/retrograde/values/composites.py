@@ -25,8 +25,10 @@ class CompositeTensor:
 
     __slots__ = ()
 
+    _is_tensor = True  # the result of tf.is_tensor
     _takes_gradients = False
     _instead = "Expected a tensor."  # advice in the message if this is refused
+    _differentiable = "Use the tensor in its attribute `values`."  # advice for gradients
     _in_lists: frozenset[str] = frozenset()  # operations that accept lists of such values
 
     def _components(self) -> Sequence[Tensor]:
@@ -50,6 +52,14 @@ class CompositeTensor:
         raise NotImplementedError(
             f"{type(self).__name__} does not support this operation. {self._instead}"
         )
+
+    def _watched(self) -> Sequence[Tensor]:
+        """Returns the tensors that a tape watches."""
+        return (self._followed,)
+
+    def _stack(self, _values: Sequence[Any]) -> CompositeTensor:
+        """Stacks this value and others, for a dataset."""
+        raise TypeError(f"Elements of type {type(self).__name__} cannot be batched.")
 
     def _static_key(self) -> Any:
         """Returns what distinguishes values with the same components, for signatures."""

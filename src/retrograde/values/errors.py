@@ -231,3 +231,7 @@ def reports_out_of_memory(name: str) -> Callable[[Callable], Callable]:
         return run
 
     return decorate
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """Exists for programs that catch it. Functions can use the values of tensors here."""

@@ -1,4 +1,4 @@
-"""tf.types.experimental: tensor-like types, and trace types of function arguments."""
+"""tf.types.experimental: tensor-like types, types of functions, and of their arguments."""
 
 from __future__ import annotations
 
@@ -11,10 +11,24 @@ import numpy as np
 from retrograde._api.lazy import from_all
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
+from retrograde.program.concrete_function import ConcreteFunction
+from retrograde.program.function import Function
+from retrograde.program.signature_text import FunctionType
 
-__all__ = ["TensorLike", "TraceType"]
+__all__ = [
+    "Callable",
+    "ConcreteFunction",
+    "FunctionType",
+    "GenericFunction",
+    "PolymorphicFunction",
+    "TensorLike",
+    "TraceType",
+]
 
 __getattr__, __dir__ = from_all(__name__)
+
+Callable = Function | ConcreteFunction
+GenericFunction = PolymorphicFunction = Function
 
 TensorLike = (
     Tensor

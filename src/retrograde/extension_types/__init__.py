@@ -1,0 +1,1 @@
+"""User-defined types of tensors, and the dispatch of operations to them."""
