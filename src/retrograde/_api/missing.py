@@ -129,7 +129,7 @@ REASONS = {
     "tf.quantization.quantized_concat": _NO_QUANTIZED_TENSORS,
     "tf.queue": "Use Python's queue module or tf.data.",
     "tf.raw_ops": "Use the corresponding public function.",
-    "tf.saved_model.Asset": "Save the file beside the model.",
+    "tf.saved_model.Asset": "Copy the file to the directory of the model.",
     "tf.saved_model.experimental": "Its classes describe TensorFlow's own files.",
     "tf.strings.unicode_script": "Use Python's unicodedata module in tf.py_function.",
     "tf.summary.graph": "There are no graphs to draw.",
