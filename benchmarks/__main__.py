@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import import_time, machine, memory, neighbors, rounds
+from benchmarks import growth, import_time, machine, memory, neighbors, rounds
 from benchmarks.environments import python_of
 from benchmarks.goals import GOALS
 from benchmarks.peers import (
@@ -22,7 +22,7 @@ from benchmarks.peers import (
     ROOT,
 )
 from benchmarks.processes import PeerError, WorkerProcess
-from benchmarks.report import Report, disagreements, page
+from benchmarks.report import Report, disagreements, page, section_of, with_section
 from benchmarks.workloads import (
     COMPILED,
     DESCRIPTIONS,
@@ -78,6 +78,7 @@ def parse_arguments(arguments):
         action="store_true",
         help="only measure how other processes slow down retrograde and PyTorch",
     )
+    add("--growth", action="store_true", help="only measure growth with calls and batch size")
     add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     add("--cores", type=int, metavar="N", help="run all peers on N cores (default: all)")
     add(
@@ -181,14 +182,23 @@ def efforts_of(options):
 
 
 def measure_neighbors(options):
-    """Prints the tables of busy neighbors and, with `--write`, adds them to the page."""
+    """Returns the tables of busy neighbors."""
     rows = [
         row for row in neighbors.ROWS if options.only == list(DESCRIPTIONS) or row in options.only
     ]
-    section = neighbors.tables(neighbors.measure(rows, options.environments, log))
+    return neighbors.tables(neighbors.measure(rows, options.environments, log))
+
+
+def measure_growth(options):
+    """Returns the tables of growth."""
+    return growth.section(growth.measure(options.environments, log))
+
+
+def print_section(section, write):
+    """Prints a section and, if `write` is true, adds it to the page."""
     print(section)
-    if options.write:
-        PAGE.write_text(neighbors.with_section(PAGE.read_text(), section))
+    if write:
+        PAGE.write_text(with_section(PAGE.read_text(), section))
         log(f"wrote {PAGE.relative_to(ROOT)}")
     return 0
 
@@ -201,16 +211,21 @@ def main(arguments=None):
     properties = machine.properties()
     log(", ".join(properties.values()))
     if options.neighbors:
-        return measure_neighbors(options)
+        return print_section(measure_neighbors(options), options.write)
+    if options.growth:
+        return print_section(measure_growth(options), options.write)
     step_effort, import_effort = efforts_of(options)
     report = run(options, step_effort, import_effort)
     print(report.text())
     if options.write:
         PAGE.parent.mkdir(exist_ok=True)
         today = datetime.date.today().isoformat()
-        section = neighbors.section_of(PAGE.read_text()) if PAGE.exists() else ""
+        before = PAGE.read_text() if PAGE.exists() else ""
         text = page(report, properties, today, step_effort.rounds)
-        PAGE.write_text(neighbors.with_section(text, section) if section else text)
+        for heading in (neighbors.HEADING, growth.HEADING):
+            section = section_of(before, heading)
+            text = with_section(text, section) if section else text
+        PAGE.write_text(text)
         log(f"wrote {PAGE.relative_to(ROOT)}")
     return 1 if disagreements(report.results) else 0
 

@@ -7,7 +7,6 @@ slowdown close to PyTorch's.
 
 import contextlib
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -153,14 +152,3 @@ longest time of up to {CALLS} calls, alone and while other processes keep the co
 of 512 x 512 matrices with NumPy, or plain Python loops. With "one core", all threads of a library
 share one core. The slowdown is the mean time divided by the mean time alone. The ratio is
 retrograde's slowdown divided by PyTorch's; below 1 retrograde slows down less."""
-
-
-def section_of(text):
-    """Returns the section of busy neighbors in a page, or an empty string."""
-    match = re.search(rf"^{HEADING}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return match.group() if match else ""
-
-
-def with_section(text, section):
-    """Returns the page with a new section of busy neighbors, at its end."""
-    return text.replace(section_of(text), "").rstrip() + "\n\n" + section.rstrip() + "\n"

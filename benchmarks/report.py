@@ -1,5 +1,6 @@
 """Formats measured values as Markdown tables."""
 
+import re
 import statistics
 from dataclasses import dataclass, field
 
@@ -266,6 +267,18 @@ class Report:
     def version_table(self):
         rows = [[name, v["version"], v["numpy"]] for name, v in self.versions.items()]
         return markdown_table(["peer", "version", "NumPy"], rows)
+
+
+def section_of(text, heading):
+    """Returns the section with this heading in a page, or an empty string."""
+    match = re.search(rf"^{heading}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return match.group() if match else ""
+
+
+def with_section(text, section):
+    """Returns the page with a new version of a section, at its end."""
+    heading = section.partition("\n")[0]
+    return text.replace(section_of(text, heading), "").rstrip() + f"\n\n{section.rstrip()}\n"
 
 
 def page(report, machine, date, rounds):

@@ -31,7 +31,7 @@ def tables():
             break
         if not line.startswith("|") or set(line) <= set("|-: "):
             continue
-        if cells[0] in ("workload", "compiled", "Keras"):
+        if cells[0] in ("workload", "compiled", "Keras", "models"):
             columns = cells
         elif columns:
             values = zip(columns[1:], cells[1:], strict=True)

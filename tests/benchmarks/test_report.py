@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import environments, neighbors, processes, report
+from benchmarks import environments, growth, neighbors, processes, report
 from benchmarks.goals import GOALS, Goal, Limit
 from benchmarks.peers import COMPILED_PEERS, INPUT_PIPELINE_PEERS, KERAS_PEERS, PEER_BY_NAME, PEERS
 from benchmarks.report import Report, Result
@@ -28,6 +28,24 @@ FOLDER = Path(benchmarks.__file__).parent
 @pytest.fixture
 def square():
     return Result("square", "s", {"retrograde": 2e-5, "tensorflow": 5e-4, "torch": 1.5e-5})
+
+
+def test_the_section_about_growth_has_both_tables():
+    cell = {"seconds": 0.002, "megabytes": 3.0}
+    measured = {("explain", size): cell for size in growth.CALLS}
+    measured |= {("training step", size): cell for size in growth.BATCHES}
+    measured["explain", growth.CALLS[-1]] = None
+
+    section = growth.section(measured)
+
+    assert section.startswith(growth.HEADING)
+    assert section.count("| explain ") == section.count("| training step ") == 1
+    assert section.count("2.00 ms") == len(measured) - 1
+
+
+@pytest.mark.parametrize("stage", growth.STAGES)
+def test_every_stage_of_growth_runs(stage):
+    assert growth.measure_one(stage, 10)["seconds"] > 0
 
 
 def workloads_of(path):
@@ -53,12 +71,12 @@ def test_the_section_about_neighbors_is_replaced():
     slow = {"retrograde": (3e-3, 4e-3), "torch": (2e-3, 9e-3)}
     measured = {(n, "small_mlp"): times if n == "none" else slow for n in neighbors.NEIGHBORS}
     section = neighbors.tables(measured)
-    page = neighbors.with_section("# Benchmarks\n\nText.\n", section)
+    page = report.with_section("# Benchmarks\n\nText.\n", section)
 
     assert neighbors.slowdowns(measured)["one core", "small_mlp"] == (3.0, 2.0)
     assert "except for `small_mlp` (one loop of products)" in section
-    assert neighbors.with_section(page, section) == page
-    assert neighbors.section_of(page).rstrip() == section.rstrip()
+    assert report.with_section(page, section) == page
+    assert report.section_of(page, neighbors.HEADING).rstrip() == section.rstrip()
 
 
 @pytest.mark.parametrize("module", sorted({peer.workloads for peer in PEERS}))
