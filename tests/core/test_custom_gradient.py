@@ -264,3 +264,17 @@ def test_recompute_grad_nests():
     f = tf.recompute_grad(lambda x: tf.recompute_grad(tf.sin)(x) * x)
     (g,) = gradient_of(f, tf.constant(0.7, tf.float64))
     np.testing.assert_allclose(g, np.cos(0.7) * 0.7 + np.sin(0.7), rtol=1e-12)
+
+
+def test_recompute_grad_accepts_and_returns_dicts_keyed_by_references():
+    v, w, x = tf.Variable(2.0), tf.Variable(3.0), tf.constant(5.0)
+
+    @tf.recompute_grad
+    def f(x, factors):
+        return {v.ref(): x * factors[v.ref()], w.ref(): x * factors[w.ref()]}
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x, {v.ref(): v, w.ref(): w})[v.ref()]
+    gradients = tape.gradient(y, [x, v])
+    assert [float(g) for g in gradients] == [2.0, 5.0]

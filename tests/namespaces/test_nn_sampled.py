@@ -359,3 +359,24 @@ def test_noise_shape_drops_elements_together():
 
     assert (y.numpy() == y.numpy()[:, :1]).all()
     assert len(set(y.numpy()[:, 0])) == 2
+
+
+@pytest.mark.parametrize(
+    ("combiner", "weights", "values"),
+    [
+        ("sum", None, [[2.0, 2.0], [1.0, 1.0]]),
+        ("mean", [1.0, 2.0, 0.5], [[1.3333334, 1.3333334], [0.6666667, 0.6666667]]),
+    ],
+)
+def test_gradients_of_sparse_lookups_have_one_slice_for_each_id(combiner, weights, values):
+    """Compares with results of TensorFlow 2.21."""
+    positions = [[0, 0], [0, 1], [1, 0]]
+    ids = tf.SparseTensor(positions, [3, 1, 3], [2, 2])
+    weights = weights and tf.SparseTensor(positions, weights, [2, 2])
+    table = tf.Variable(np.arange(10, dtype=np.float32).reshape(5, 2))
+
+    with tf.GradientTape() as tape:
+        y = tf.nn.embedding_lookup_sparse(table, ids, weights, combiner)
+    slices = tape.gradient(y, table)
+    assert slices.indices.numpy().tolist() == [3, 1]
+    np.testing.assert_allclose(slices.values, values, rtol=1e-6)

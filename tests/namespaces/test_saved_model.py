@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -655,3 +656,30 @@ def test_without_the_gradient_function_the_operations_are_differentiated(tmp_pat
     with tf.GradientTape() as tape:
         y = loaded.f(x) * 3.0
     assert tape.gradient(y, x).numpy() == 3.0
+
+
+class Pair(NamedTuple):
+    a: tf.Tensor
+    b: tf.Tensor
+
+
+@pytest.mark.parametrize("sizes", [[], [None]], ids=str)
+def test_named_tuples_are_arguments_and_results(tmp_path, sizes):
+    spec = tf.TensorSpec(sizes)
+    module = tf.Module()
+    module.f = tf.function(lambda p: Pair(p.a + p.b, p.a * p.b), input_signature=[Pair(spec, spec)])
+    tf.saved_model.save(module, tmp_path / "model")
+    loaded = tf.saved_model.load(tmp_path / "model")
+
+    x, y = tf.fill([3] * len(sizes), 2.0), tf.fill([3] * len(sizes), 3.0)
+    result = loaded.f(Pair(x, y))
+    assert (type(result).__name__, result._fields) == ("Pair", ("a", "b"))
+    np.testing.assert_array_equal(result.a, x + y)
+    np.testing.assert_array_equal(result.b, x * y)
+
+
+def test_named_tuples_of_corrupt_files_are_rejected():
+    from retrograde.saved_functions.encoding import decode
+
+    with pytest.raises(ValueError, match="a saved model contains a named tuple with fields"):
+        decode({"fields": [1], "type": "Pair", "names": ["a=print()"]})

@@ -323,6 +323,10 @@ class Reference:
             )
         return self._wrapped is other._wrapped
 
+    def __lt__(self, other: Reference) -> bool:
+        """Orders references by creation, so that dicts with references as keys can be flattened."""
+        return self._wrapped._id < other._wrapped._id
+
     def __hash__(self) -> int:
         return id(self._wrapped)
 

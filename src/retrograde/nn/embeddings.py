@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import apply
+from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.math._inputs import check_dtype
 from retrograde.ops import arithmetic as ar
@@ -23,6 +24,7 @@ from retrograde.sparse.shaping import fill_empty_rows, retain
 from retrograde.sparse.shaping import reshape as sparse_reshape
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.toplevel.clipping import clip_by_norm
+from retrograde.toplevel.indexing import unique
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.composites import dispatched
 from retrograde.values.errors import invalid
@@ -130,7 +132,12 @@ def _combine(
 ) -> Tensor:
     """Combines the table rows selected by `ids`; `rows`, which are sorted, are the output rows."""
     count = _check_sorted(rows)._spec.size
-    embedded = embedding_lookup(params, ids, max_norm=max_norm)
+    if thread.recorders.tracer is None:  # the gradient then has one slice for each id
+        distinct, positions = unique(ids)
+        embedded = embedding_lookup(params, distinct, max_norm=max_norm)
+        embedded = apply(gather, (embedded, positions), {"axis": 0})
+    else:  # the number of distinct ids would be a guard of the trace
+        embedded = embedding_lookup(params, ids, max_norm=max_norm)
     dtype, sizes = embedded._spec.dtype, embedded._spec.shape[1:]
     wide_dtype, number = compute_dtype(dtype), rows._spec.size
     embedded = to_dtype(embedded, wide_dtype)

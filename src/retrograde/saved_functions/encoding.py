@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
+from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from retrograde.program.concrete_function import VariableSpec
-from retrograde.values import dtypes
+from retrograde.values import dtypes, nest
 from retrograde.values.arguments import shown
 from retrograde.values.specs import TensorSpec
 
@@ -45,6 +47,9 @@ def encode(value: Any, what: str) -> Any:
     if hasattr(value, "_fields") and type(value).__module__.startswith(_OPS):
         name = f"{type(value).__module__}.{type(value).__name__}"
         return {"named tuple": [encode(part, what) for part in value], "type": name}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        parts = [encode(part, what) for part in value]
+        return {"fields": parts, "type": type(value).__name__, "names": list(value._fields)}
     if type(value) in (list, tuple):
         return {type(value).__name__: [encode(part, what) for part in value]}
     if type(value) is dict:
@@ -93,6 +98,8 @@ def decode(data: Any) -> Any:
             return tuple([decode(part) for part in value])
         case "named tuple":
             return _named_tuple(text(data["type"]))(*map(decode, value))
+        case "fields":
+            return named_tuple_class(text(data["type"]), tuple(data["names"]))(*map(decode, value))
         case "dict":
             return {decode(k): decode(v) for k, v in value}
     raise ValueError(f"A saved model contains an unknown value: {shown(kind)}.")
@@ -105,6 +112,31 @@ def _named_tuple(name: str) -> type:
     if not (isinstance(found, type) and issubclass(found, tuple)):
         raise ValueError(f"A saved model contains an attribute of an unknown type: {name!r}.")
     return found
+
+
+@functools.cache
+def named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
+    """Returns a class for the named tuples of users, whose own class a file does not contain."""
+    if not all(isinstance(part, str) and part.isidentifier() for part in (name, *fields)):
+        raise ValueError(f"a saved model contains a named tuple with fields {shown(fields)}")
+    return namedtuple(name, fields)
+
+
+def contains_named_tuple(value: Any) -> bool:
+    """Returns whether a structure contains named tuples."""
+    if not nest.is_nested(value):
+        return False
+    return hasattr(value, "_fields") or any(map(contains_named_tuple, nest.children(value)))
+
+
+def with_saved_named_tuples(value: Any) -> Any:
+    """Replaces the named tuples in a structure by ones of `named_tuple_class`."""
+    if not nest.is_nested(value):
+        return value
+    children = [with_saved_named_tuples(child) for child in nest.children(value)]
+    if hasattr(value, "_fields"):
+        return named_tuple_class(type(value).__name__, tuple(value._fields))(*children)
+    return nest.rebuild(value, children)
 
 
 # Leaves of an untrusted file

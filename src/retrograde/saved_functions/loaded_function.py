@@ -23,7 +23,14 @@ from retrograde.program.signature import Arguments, describe
 from retrograde.program.traces import SignatureTraces, Trace
 from retrograde.program.tracing import CallbackLog
 from retrograde.program.unknown_sizes import NoCommonForm, SizedTrace, unknown_axes
-from retrograde.saved_functions.encoding import decode, integer, item, text
+from retrograde.saved_functions.encoding import (
+    contains_named_tuple,
+    decode,
+    integer,
+    item,
+    text,
+    with_saved_named_tuples,
+)
 from retrograde.saved_functions.loading import load_trace
 from retrograde.saved_functions.size_formulas import constant_for, evaluate_formulas, sizes_in
 from retrograde.values import dtypes, nest
@@ -53,6 +60,7 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
     function = LoadedFunction(replaced, name, decode(data["input signature"]))
     for form_data in data["common forms"]:
         pattern = tuple(decode(form_data["args"])), decode(form_data["kwargs"])
+        function.has_named_tuples |= contains_named_tuple(pattern)
         signatures.append(f"{pattern[0]} {pattern[1] or ''}".strip())
         form = _CommonForm(pattern, form_data, variables, tensors)
         form.check()
@@ -60,6 +68,7 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
     for signature in data["signatures"]:
         args = tuple([decode(value) for value in signature["args"]])
         kwargs = decode(signature["kwargs"])
+        function.has_named_tuples |= contains_named_tuple((args, kwargs))
         signatures.append(f"{args} {kwargs or ''}".strip())
         given = with_dummy_tensors(_with_variables((args, kwargs)), unallocated)
         found = function._canonicalize(*given)
@@ -84,6 +93,7 @@ class LoadedFunction(Function):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.common_forms = []
+        self.has_named_tuples = False
         self._verified: weakref.WeakSet[Trace] = weakref.WeakSet()
         self._evaluated: deque[Any] = deque()  # signatures of traces from common forms
 
@@ -96,6 +106,8 @@ class LoadedFunction(Function):
         return super()._replay(trace, given, log)
 
     def _canonicalize(self, args: tuple, kwargs: dict) -> Arguments:
+        if self.has_named_tuples:
+            args, kwargs = with_saved_named_tuples((args, kwargs))
         given = super()._canonicalize(args, kwargs)
         if given.key not in self._signatures:
             for form in self.common_forms:
