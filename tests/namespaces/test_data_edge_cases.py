@@ -176,3 +176,35 @@ def test_cache_on_disk_is_complete_after_the_last_element(tmp_path):
     first = list(itertools.islice(dataset.as_numpy_iterator(), 20))
 
     assert list(dataset.as_numpy_iterator()) == first
+
+
+def lists(datasets):
+    return [[int(x) for x in dataset] for dataset in datasets]
+
+
+def test_lists_of_datasets_have_datasets_as_rows():
+    two_and_three = [Dataset.range(2), Dataset.range(3)]
+    slices = Dataset.from_tensor_slices(two_and_three)
+
+    assert lists(slices) == [[0, 1], [0, 1, 2]]
+    assert values(slices.flat_map(lambda x: x)) == [0, 1, 0, 1, 2]
+    assert lists(Dataset.from_tensors(two_and_three).unbatch()) == [[0, 1], [0, 1, 2]]
+    pairs = Dataset.from_tensor_slices({"a": two_and_three, "b": [5, 6]})
+    assert [(lists([pair["a"]]), int(pair["b"])) for pair in pairs] == [
+        ([[0, 1]], 5),
+        ([[0, 1, 2]], 6),
+    ]
+
+
+def test_datasets_can_be_batched():
+    batches = Dataset.from_tensors(Dataset.range(2)).repeat(3).batch(2)
+
+    assert batches.element_spec.shape.as_list() == [None]
+    assert lists(batches.unbatch()) == [[0, 1]] * 3
+
+
+def test_datasets_in_a_list_must_have_compatible_specs():
+    with pytest.raises(ValueError, match="Datasets in a list must have compatible element specs"):
+        Dataset.from_tensor_slices([Dataset.range(3), Dataset.from_tensors(1.0)])
+    with pytest.raises(ValueError):
+        Dataset.from_tensor_slices(Dataset.range(3))

@@ -173,3 +173,25 @@ def test_padding_of_bool_diagonals_may_be_a_number():
     assert bands.numpy().tolist() == [[True, False], [True, True], [False, True]]
     matrix = tf.linalg.diag(tf.constant([True, False]), padding_value=5)
     assert matrix.numpy().tolist() == [[True, True], [True, False]]
+
+
+def test_references_can_be_keys_of_recomputed_structures():
+    a, b = tf.Variable(1.0), tf.Variable(2.0)
+    squares = tf.recompute_grad(lambda values: {key: x * x for key, x in values.items()})
+    with tf.GradientTape() as tape:
+        y = tf.add_n(list(squares({a.ref(): a, b.ref(): b}).values()))
+
+    assert [float(g) for g in tape.gradient(y, [a, b])] == [2.0, 4.0]
+
+
+def test_negative_sizes_of_sparse_tensors_are_unknown_dimensions():
+    assert tf.SparseTensor([[0, 0]], [1.0], [-1, 2]).shape.as_list() == [None, 2]
+
+
+@pytest.mark.parametrize("default", [[[0]], [0, 1]])
+def test_defaults_of_csv_columns_have_at_most_one_element(default):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match="must be a scalar or a vector with at most one element",
+    ):
+        tf.io.decode_csv(["1", "2"], [default])

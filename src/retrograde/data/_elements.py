@@ -57,6 +57,8 @@ def normalize(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
         return type(value)({key: normalize(part) for key, part in value.items()})
+    if type(value) is list and value and hasattr(value[0], "_join_datasets"):
+        return value[0]._join_datasets(value)
     if hasattr(type(value), "__tf_flatten__"):
         return nest.rebuild(value, [normalize(part) for part in nest.children(value)])
     tensor = as_tensor(value)
@@ -170,6 +172,8 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, rank, spec.row_splits_dtype)
     if isinstance(spec, TensorSpec):
         return TensorSpec(spec.shape[1:], spec.dtype)
+    if hasattr(spec, "_row_spec"):
+        return spec._row_spec()
     shape, *others = spec._serialize()
     return type(spec)(shape[1:], *others)
 
@@ -318,6 +322,8 @@ def stack_leaf(
         return concat_sparse(0, [expand_sparse(leaf, 0) for leaf in leaves], True)
     if isinstance(first, RaggedTensor):
         return stack_ragged(leaves, 0)
+    if hasattr(first, "_join_datasets"):
+        return first._join_datasets(leaves)
     if isinstance(first, CompositeTensor):
         return first._stack(leaves)
     other = next((i for i, x in enumerate(leaves) if x._spec.shape != first._spec.shape), None)

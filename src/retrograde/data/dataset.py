@@ -25,6 +25,7 @@ from retrograde.io.files import tensorflow_errors
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text
+from retrograde.values.composites import CompositeTensor
 from retrograde.values.errors import invalid, to_list
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TypeSpec
@@ -290,17 +291,32 @@ class Dataset(ElementMethods, BatchMethods):
     def __bool__(self) -> bool:
         return True
 
+    def _join_datasets(self, datasets: Sequence[Any]) -> DatasetList:
+        return DatasetList(datasets)
+
     def __repr__(self) -> str:
         return f"<_{self._node.name}Dataset element_spec={self.element_spec!r}>"
 
 
 class DatasetSpec(TypeSpec):
-    """The spec of a dataset that is an element of another dataset."""
+    """The spec of a dataset that is an element of another dataset, or of several of them."""
 
-    __slots__ = ("_element_spec",)
+    __slots__ = ("_element_spec", "_shape")
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
         self._element_spec = element_spec
+        self._shape = TensorShape(dataset_shape)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The number of datasets along each axis; `()` for one dataset."""
+        return self._shape
+
+    def _batched(self, size: int | None) -> DatasetSpec:
+        return DatasetSpec(self._element_spec, TensorShape([size]).concatenate(self._shape))
+
+    def _row_spec(self) -> DatasetSpec:
+        return DatasetSpec(self._element_spec, self._shape[1:])
 
     @property
     def element_spec(self) -> Any:
@@ -320,7 +336,42 @@ class DatasetSpec(TypeSpec):
         )
 
     def _serialize(self) -> tuple:
-        return self._element_spec, TensorShape([])
+        return self._element_spec, self._shape
+
+
+class DatasetList(CompositeTensor):
+    """Several datasets in one component. Its rows are the datasets."""
+
+    def __init__(self, datasets: Sequence[Any]) -> None:
+        self._datasets = list(datasets)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._datasets[index]
+
+    @property
+    def shape(self) -> TensorShape:
+        """The number of datasets along each axis."""
+        return self._type_spec.shape
+
+    @property
+    def _type_spec(self) -> Any:
+        first, *others = [dataset._type_spec for dataset in self._datasets]
+        spec = first.most_specific_common_supertype(others)
+        if spec is None:
+            raise ValueError(
+                "Datasets in a list must have compatible element specs. Received: "
+                f"{', '.join(map(str, (first, *others)))}."
+            )
+        return spec._batched(len(self._datasets))
+
+    def _join_datasets(self, values: Sequence[Any]) -> DatasetList:
+        return DatasetList(values)
+
+    def _components(self) -> Sequence[Tensor]:
+        return ()
+
+    def _with_components(self, components: Any) -> DatasetList:
+        return self
 
 
 # Helpers

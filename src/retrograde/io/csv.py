@@ -73,6 +73,12 @@ class CsvFormat:
                 f"{label}: field_delim is {shown(field_delim)}. Expected one ASCII character."
             )
         self.defaults = [np.asarray(as_tensor(default)._array) for default in record_defaults]
+        for default in self.defaults:
+            if default.ndim > 1 or default.size > 1:
+                raise invalid(
+                    f"{label}: each of `record_defaults` must be a scalar or a vector with at most "
+                    f"one element. Received: a default of shape {default.shape}."
+                )
         count = len(self.defaults)
         self.columns, self.width = list(range(count)), count
         if select_cols is not None and exclude_cols is not None:

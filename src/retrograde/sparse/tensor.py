@@ -86,8 +86,9 @@ class SparseTensor(CompositeTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """The dense shape."""
-        return TensorShape(np.asarray(self._dense_shape).tolist())
+        """The dense shape. A negative size is an unknown dimension."""
+        sizes = np.asarray(self._dense_shape).tolist()
+        return TensorShape([None if size < 0 else size for size in sizes])
 
     @property
     def dtype(self) -> DType:
