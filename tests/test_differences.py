@@ -447,22 +447,31 @@ def test_restoring_an_iterator_recomputes_only_steps_that_depend_on_elements(
     assert calls == expected_calls
 
 
-def test_slices_are_tensors():
-    with pytest.raises(ValueError, match="unsupported type"):
-        tf.data.Dataset.from_tensor_slices([tf.data.Dataset.range(2), tf.data.Dataset.range(3)])
+def test_elements_are_not_tensor_arrays():
     with pytest.raises(ValueError, match="unsupported type"):
         tf.data.Dataset.from_tensor_slices([tf.TensorArray(tf.int32, 1)])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be greater than zero"):
-        tf.data.Dataset.range(4).batch(2).rebatch([0, 2])
 
 
-def test_repeat_ends_at_an_empty_pass():
-    sizes = iter([1, 0, 2])
-    data = tf.data.Dataset.from_generator(
-        lambda: iter(range(next(sizes))), output_signature=tf.TensorSpec([], tf.int64)
-    )
+def test_functions_of_datasets_are_called_when_elements_are_produced():
+    dataset = tf.data.Dataset.range(2).interleave(lambda x: [x])
 
-    assert [int(x) for x in data.shuffle(10).repeat().take(3)] == [0]
+    with pytest.raises(TypeError, match="`map_func` must return a `tf.data.Dataset`"):
+        list(dataset)
+
+
+def test_numpy_functions_of_datasets_raise_their_own_exceptions():
+    def fail(_):
+        raise KeyError("missing")
+
+    dataset = tf.data.Dataset.range(2).map(lambda x: tf.numpy_function(fail, [x], tf.int64))
+
+    with pytest.raises(KeyError, match="missing"):
+        list(dataset)
+
+
+def test_rebatch_refuses_sizes_that_never_end():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least one size"):
+        tf.data.Dataset.range(4).batch(2).rebatch([0])
 
 
 # Checkpoints
@@ -586,15 +595,6 @@ def test_tensors_have_no_attributes_of_their_own():
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="Python classes have no buffers before 3.12")
 def test_tensors_have_a_buffer():
     assert memoryview(tf.constant([1.0, 2.0])).nbytes == 8
-
-
-def test_nest_does_not_flatten_objects():
-    class Pair:
-        def __tf_flatten__(self):
-            return (), (1, 2)
-
-    pair = Pair()
-    assert tf.nest.flatten([pair]) == [pair]
 
 
 # Operations
