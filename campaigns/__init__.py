@@ -8,4 +8,4 @@ Each module listed in `CAMPAIGNS` defines
 - `SHORT`, the number of trials that CI runs.
 """
 
-CAMPAIGNS = ("programs", "calls", "files", "writers", "threads", "memory", "restarts")
+CAMPAIGNS = ("programs", "calls", "files", "writers", "threads", "memory", "replicas", "restarts")

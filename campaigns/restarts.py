@@ -1,6 +1,7 @@
 """Kills workers of `retrograde launch` at random moments, several times in a training run.
 
-A trial trains in two workers with `--max-restarts` and checkpoints. It kills a random worker at a
+A trial trains in two workers with `--max-restarts` and checkpoints. Steps are compiled in every
+other trial, and replayed in the others. It kills a random worker at a
 random moment after each start: while Python imports, workers connect, a step runs, a checkpoint is
 written, or others already fail. Afterwards the final parameters must be bitwise equal to those of
 a run that was not disturbed. It prints the time lost per kill.
@@ -25,6 +26,7 @@ from typing import IO
 SHORT = 1
 KILLS = 5
 WORKERS = 2
+MODES = ("compiled", "replayed")
 _LIMIT = 200.0  # seconds for one run
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -34,7 +36,7 @@ print("pid", os.getpid(), flush=True)
 import numpy as np
 import tensorflow as tf
 
-folder = sys.argv[1]
+folder, mode = sys.argv[1:]
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank = strategy.cluster_resolver.task_id
 rows = np.random.default_rng(0).normal(size=(60, 8, 4)).astype("float32")
@@ -46,7 +48,7 @@ checkpoint = tf.train.Checkpoint(w=w, momentum=momentum, done=done)
 manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
 manager.restore_or_initialize()
 
-@tf.function
+@tf.function(jit_compile=mode == "compiled")
 def train(x):
     def step(x):
         with tf.GradientTape() as tape:
@@ -71,26 +73,27 @@ if rank == 0:
 def trial(seed: int) -> str | None:
     """Runs one trial. Returns a description of the problem, if any."""
     rng = random.Random(seed)
-    expected, undisturbed = _expected()
+    mode = MODES[seed % 2]
+    expected, undisturbed = _expected(mode)
     plan = [(rng.randrange(WORKERS), rng.uniform(0.0, 4.0)) for _ in range(KILLS)]
-    found, seconds, kills, output = run(plan)
+    final, seconds, kills, output = run(mode, plan)
     lost = (seconds - undisturbed) / max(kills, 1)
-    print(f"restarts: seed {seed}, {kills} kills, {lost:.1f} s lost per kill", flush=True)
-    if found == expected:
+    print(f"restarts: seed {seed}, {mode}, {kills} kills, {lost:.1f} s lost per kill", flush=True)
+    if final == expected:
         return None
     problem = f"The final parameters differ, or there are none. Kills: {plan}."
     return f"{problem} Output:\n{output[-3000:]}"
 
 
 @functools.cache
-def _expected() -> tuple[bytes, float]:
-    found, seconds, _, output = run([])
-    if found is None:
+def _expected(mode: str) -> tuple[bytes, float]:
+    final, seconds, _, output = run(mode, [])
+    if final is None:
         raise RuntimeError(f"The run without kills failed: {output[-3000:]}")
-    return found, seconds
+    return final, seconds
 
 
-def run(plan: list[tuple[int, float]]) -> tuple[bytes | None, float, int, str]:
+def run(mode: str, plan: list[tuple[int, float]]) -> tuple[bytes | None, float, int, str]:
     """Trains, and kills the worker of each `(rank, seconds after its start)`.
 
     Returns the final parameters, the duration, the number of kills and the output.
@@ -99,7 +102,7 @@ def run(plan: list[tuple[int, float]]) -> tuple[bytes | None, float, int, str]:
         program = pathlib.Path(folder, "train.py")
         program.write_text(PROGRAM)
         command = [sys.executable, "-m", "retrograde", "launch", "-n", str(WORKERS)]
-        command += ["--max-restarts", str(len(plan) + 1), str(program), folder]
+        command += ["--max-restarts", str(len(plan) + 1), str(program), folder, mode]
         start = time.monotonic()
         launcher = subprocess.Popen(
             command, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -87,6 +87,11 @@ def semantics():
     )
     found["error"] = _message(lambda: strategy.run(lambda: tf.ones([2]) + tf.ones([3])))
     found["nested"] = _message(lambda: strategy.run(tf.function(merged)))
+    all_reduce = tf.function(lambda: tf.distribute.get_replica_context().all_reduce("SUM", 2.0))
+    replica_id = tf.function(number)
+    found["traced outside"] = [f().numpy().item() for f in (all_reduce, replica_id) * 2]
+    found["in replicas"] = [values(strategy.run(replica_id)) for _ in range(2)]
+    found["nested all_reduce"] = _message(lambda: strategy.run(all_reduce)).partition(" while")[0]
     found["not distributed"] = _message(lambda: strategy.reduce("SUM", 3.0, axis=None))
     found["devices"] = _message(lambda: tf.distribute.MirroredStrategy(["CPU:0", "CPU:7"]))
     found["after an error"] = values(strategy.run(merged))
@@ -104,8 +109,3 @@ def _message(f):
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
         return f"{type(error).__name__}: {error}"
     return "no error"
-
-
-def everything(folder):
-    """Returns the semantics and all trainings, in one process."""
-    return semantics(), programs.all_trainings(), programs.keras_training(folder)

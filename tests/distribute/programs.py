@@ -16,9 +16,15 @@ from retrograde.ops.collectives import current_group
 
 def semantics():
     """Everything that a program can observe of two replicas without training."""
+    all_reduce = tf.function(lambda x: tf.distribute.get_replica_context().all_reduce("SUM", x))
+    replica_count = tf.function(lambda: tf.distribute.get_replica_context().num_replicas_in_sync)
+    before = [all_reduce(tf.constant(2.0)).numpy().item() for _ in range(3)]
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     found = {"replicas": strategy.num_replicas_in_sync}
     rank = strategy.cluster_resolver.task_id
+    found["traced before"] = [*before, all_reduce(tf.constant(2.0)).numpy().item()]
+    outside = [replica_count().numpy().item() for _ in range(2)]
+    found["traced outside"] = [*outside, strategy.run(replica_count).numpy().item()]
     with strategy.scope():
         found["initial"] = tf.Variable(float(rank + 5)).numpy().item()
         found["drawn in scope"] = tf.random.normal([2]).numpy().tolist()
@@ -160,7 +166,7 @@ def make_strategy(bytes_per_pack=0):
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 
 
-def training(mode, dtype="float32", steps=50, batch=8, rows=44, bytes_per_pack=0):
+def training(mode, dtype="float32", steps=14, batch=8, rows=44, bytes_per_pack=0):
     """Trains an MLP with momentum, and returns its weights, losses and number of collectives."""
     strategy = make_strategy(bytes_per_pack)
     x, y = data(rows, dtype=dtype)
@@ -188,16 +194,17 @@ def training(mode, dtype="float32", steps=50, batch=8, rows=44, bytes_per_pack=0
         distributed = tf.function(distributed, jit_compile=mode == "xla")
     dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch).repeat()
     batches = iter(strategy.experimental_distribute_dataset(dataset))
-    losses = [float(distributed(*next(batches))) for _ in range(3)]
+    first = 7  # steps until all shapes are traced
+    losses = [float(distributed(*next(batches))) for _ in range(first)]
     group = current_group()
     before = getattr(group, "collectives", 0)
-    losses += [float(distributed(*next(batches))) for _ in range(steps - 3)]
+    losses += [float(distributed(*next(batches))) for _ in range(steps - first)]
     count = getattr(group, "collectives", 0) - before
     strategy.check_in_sync()
     return {
         "weights": [w.numpy() for w in weights],
         "losses": losses,
-        "collectives per step": count / (steps - 3),
+        "collectives per step": count / (steps - first),
     }
 
 
@@ -245,11 +252,6 @@ def traffic(megabytes=4, times=5):
         "size": megabytes << 20,
         "collectives per step": (group.collectives - count) / times,
     }
-
-
-def training_and_traffic():
-    """Trains in the mode of traced functions, and measures all-reduces."""
-    return training("replayed"), traffic()
 
 
 def failing(how, rank):
@@ -348,8 +350,3 @@ def keras_dropout():
     mask = tf.function(lambda: layer(tf.ones([64]), training=True))
     drawn = [strategy.run(mask).numpy().tolist() for _ in range(2)]
     return {"masks": drawn, "initial": dense.kernel.numpy().tolist()}
-
-
-def one_replica(folder):
-    """Trains in all modes in one process with one replica."""
-    return all_trainings(), keras_training(folder)

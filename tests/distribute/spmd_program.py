@@ -2,145 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import retrograde as tf
+from campaigns._replicas.networks import NETWORKS, train
 from retrograde.program.spmd import SpmdProgram, WorkerProgram
 from tests.distribute import programs
 
-BATCH, STEPS = 8, 4
+STEPS = 4
 MODES = ("eager", "replayed", "xla")
-
-
-def _sgd():
-    return tf.keras.optimizers.SGD(0.05, momentum=0.9)
-
-
-def _supervised(network, x, y):
-    """Returns a function that makes the step of a network, and its data."""
-
-    def make():
-        model, optimizer = network(), _sgd()
-        model.build((None, *x.shape[1:]))
-        optimizer.build(model.trainable_variables)
-
-        def step(x, y):
-            with tf.GradientTape() as tape:
-                errors = tf.reduce_sum((model(x, training=True) - y) ** 2, axis=1)
-                loss = tf.nn.compute_average_loss(errors, global_batch_size=BATCH)
-            variables = model.trainable_variables
-            gradients = tape.gradient(loss, variables)
-            optimizer.apply_gradients(zip(gradients, variables, strict=True))
-            return loss
-
-        return step, model.variables
-
-    return make, (x, y)
-
-
-def _random(*shape):
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype("float32")
-
-
-def mlp():
-    """Returns a multilayer perceptron."""
-    layers = tf.keras.layers
-    return _supervised(
-        lambda: tf.keras.Sequential([layers.Dense(8, "tanh"), layers.Dense(2)]),
-        _random(BATCH * STEPS, 3),
-        _random(BATCH * STEPS, 2),
-    )
-
-
-def cnn():
-    """Returns a convolutional network with batch normalization over all replicas."""
-    layers = tf.keras.layers
-    return _supervised(
-        lambda: tf.keras.Sequential(
-            [
-                layers.Conv2D(3, 3, use_bias=False),
-                layers.BatchNormalization(synchronized=True),
-                layers.ReLU(),
-                layers.GlobalAveragePooling2D(),
-                layers.Dense(2),
-            ]
-        ),
-        _random(BATCH * STEPS, 5, 5, 2),
-        _random(BATCH * STEPS, 2),
-    )
-
-
-def lstm():
-    """Returns a recurrent network."""
-    layers = tf.keras.layers
-    return _supervised(
-        lambda: tf.keras.Sequential([layers.LSTM(4), layers.Dense(2)]),
-        _random(BATCH * STEPS, 6, 2),
-        _random(BATCH * STEPS, 2),
-    )
-
-
-def gan():
-    """Returns a generator and a discriminator with an optimizer each."""
-    layers = tf.keras.layers
-    real, noise = _random(BATCH * STEPS, 3), _random(BATCH * STEPS, 2)
-
-    def make():
-        generator = tf.keras.Sequential([layers.Dense(6, "tanh"), layers.Dense(3)])
-        discriminator = tf.keras.Sequential([layers.Dense(6, "tanh"), layers.Dense(1)])
-        models, optimizers = (generator, discriminator), (_sgd(), _sgd())
-        generator.build((None, 2))
-        discriminator.build((None, 3))
-        for model, optimizer in zip(models, optimizers, strict=True):
-            optimizer.build(model.trainable_variables)
-
-        def loss_of(logits, label):
-            labels = tf.fill(tf.shape(logits), label)
-            errors = tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)
-            return tf.nn.compute_average_loss(errors[:, 0], global_batch_size=BATCH)
-
-        def step(real, noise):
-            with tf.GradientTape(persistent=True) as tape:
-                scores = discriminator(generator(noise))
-                losses = (
-                    loss_of(scores, 1.0),
-                    loss_of(scores, 0.0) + loss_of(discriminator(real), 1.0),
-                )
-            for model, optimizer, loss in zip(models, optimizers, losses, strict=True):
-                variables = model.trainable_variables
-                gradients = tape.gradient(loss, variables)
-                optimizer.apply_gradients(zip(gradients, variables, strict=True))
-            return losses[0] + losses[1]
-
-        return step, [*generator.variables, *discriminator.variables]
-
-    return make, (real, noise)
-
-
-NETWORKS = {"mlp": mlp, "cnn": cnn, "lstm": lstm, "gan": gan}
-
-
-def train(name, strategy, mode):
-    """Returns the losses and the weights, and the HLO of the step if XLA compiled it for all."""
-    tf.keras.utils.set_random_seed(3)
-    make, arrays = NETWORKS[name]()
-    with strategy.scope():
-        step, variables = make()
-
-    def distributed(*batch):
-        return strategy.reduce("SUM", strategy.run(step, batch), axis=None)
-
-    if mode != "eager":
-        distributed = tf.function(distributed, jit_compile=mode == "xla")
-    dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(BATCH)
-    batches = strategy.experimental_distribute_dataset(dataset)
-    losses = [float(distributed(*batch)) for batch in batches]
-    compiled = _compiled(distributed) if mode == "xla" else None
-    return {
-        "losses": losses,
-        "weights": [v.numpy() for v in variables],
-        "all-reduces": compiled and compiled.text("stablehlo").count("stablehlo.all_reduce"),
-    }
 
 
 def _compiled(function):
@@ -151,14 +19,22 @@ def _compiled(function):
 
 
 def all_networks(modes=MODES):
-    """Returns the trainings of all networks."""
+    """Returns the trainings of all networks, by name and mode."""
     strategy = programs.make_strategy()
-    found = {(name, mode): train(name, strategy, mode) for name in NETWORKS for mode in modes}
-    found["details"] = _details(strategy)
-    return found
+    return {(name, mode): _train(name, strategy, mode) for name in NETWORKS for mode in modes}
 
 
-def _details(strategy):
+def _train(name, strategy, mode):
+    losses, weights, step = train(name, strategy, mode, STEPS)
+    compiled = _compiled(step) if mode == "xla" else None
+    return {
+        "losses": losses,
+        "weights": weights,
+        "all-reduces": compiled and compiled.text("stablehlo").count("stablehlo.all_reduce"),
+    }
+
+
+def details(strategy):
     """Returns what replicas see in a function that XLA compiles, and in eager code."""
     count = strategy.num_replicas_in_sync
     with strategy.scope():

@@ -3,20 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.distribute.workers import results
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("files")
-    return results("programs:keras_training", 2, str(folder)), folder
-
 
 @pytest.mark.parametrize("mode", ["eager", "traced"])
-def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(trained, one_replica, mode):
-    workers, _ = trained
+def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(two_workers, one_replica, mode):
+    workers = [worker["keras training"] for worker in two_workers]
     for worker in workers:
-        found, expected = worker[mode], one_replica[1][mode]
+        found, expected = worker[mode], one_replica["keras training"][mode]
         for a, b in zip(found["weights"], expected["weights"], strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=2e-6)
         assert found["history"].keys() == expected["history"].keys()
@@ -28,10 +20,8 @@ def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(trained, one_re
     assert workers[0][mode]["history"] == workers[1][mode]["history"]
 
 
-def test_the_first_worker_writes_files(trained):
-    _, folder = trained
-
-    assert sorted(path.name for path in folder.iterdir()) == [
+def test_the_first_worker_writes_files(two_workers):
+    assert two_workers[1]["files"] == [
         "0.eager.csv",
         "0.eager.keras",
         "0.traced.csv",
@@ -39,8 +29,8 @@ def test_the_first_worker_writes_files(trained):
     ]
 
 
-def test_dropout_differs_between_workers_and_initial_values_do_not():
-    first, second = results("programs:keras_dropout", 2)
+def test_dropout_differs_between_workers_and_initial_values_do_not(two_workers):
+    first, second = (worker["dropout"] for worker in two_workers)
 
     assert first["initial"] == second["initial"]
     masks = [*first["masks"], *second["masks"]]

@@ -3,23 +3,20 @@
 import numpy as np
 import pytest
 
-from tests.distribute.workers import results
+
+@pytest.fixture
+def one(one_replica):
+    return one_replica["keras programs"]
 
 
-@pytest.fixture(scope="module")
-def one(tmp_path_factory):
-    return results("keras_programs:everything", 1, str(tmp_path_factory.mktemp("one")))[0]
+@pytest.fixture
+def workers(two_workers):
+    return [worker["keras programs"] for worker in two_workers]
 
 
-@pytest.fixture(scope="module")
-def workers(tmp_path_factory):
-    return results("keras_programs:everything", 2, str(tmp_path_factory.mktemp("two")))
-
-
-@pytest.fixture(scope="module")
-def devices(tmp_path_factory):
-    folder = str(tmp_path_factory.mktemp("devices"))
-    return results("keras_programs:everything", 1, folder, DEVICES="2")[0]
+@pytest.fixture
+def devices(two_devices):
+    return two_devices["keras programs"]
 
 
 def assert_close(found, expected, tolerance=2e-6):

@@ -4,13 +4,6 @@ import numpy as np
 import pytest
 
 from tests.distribute.test_multi_worker import TOLERANCE, assert_close, assert_same
-from tests.distribute.workers import results
-
-
-@pytest.fixture(scope="module")
-def two_devices(tmp_path_factory):
-    folder = str(tmp_path_factory.mktemp("files"))
-    return results("mirrored_program:everything", 1, folder, DEVICES="2")[0]
 
 
 # What TensorFlow 2.21 gives with two logical CPUs, except for mirrored variables without an
@@ -46,15 +39,18 @@ def two_devices(tmp_path_factory):
         "from function": [[[0, 1], [2, 3]], [[4], []]],
         "values": [0, 1],
         "after an error": [3.0],
+        "traced outside": [2.0, 0.0, 2.0, 0.0],
+        "in replicas": [[0.0, 1.0], [0.0, 1.0]],
+        "nested all_reduce": "RuntimeError: `all_reduce` called",
     }.items(),
     ids=str,
 )
 def test_replicas_see_what_they_see_in_tensorflow(two_devices, name, expected):
-    assert two_devices[0][name] == expected
+    assert two_devices["semantics"][name] == expected
 
 
 def test_random_numbers_differ_between_replicas(two_devices):
-    first, second = two_devices[0]["drawn"]
+    first, second = two_devices["semantics"]["drawn"]
     assert first != second
 
 
@@ -79,27 +75,28 @@ def test_random_numbers_differ_between_replicas(two_devices):
     }.items(),
 )
 def test_errors_say_what_is_wrong(two_devices, name, message):
-    assert two_devices[0][name] == message
+    assert two_devices["semantics"][name] == message
 
 
 def test_two_replicas_train_to_the_weights_of_one(two_devices, one_replica):
-    trained = two_devices[1]
+    trained = two_devices["trainings"]
     for (mode, dtype), found in trained.items():
-        assert_close(found, one_replica[0]["eager", dtype], TOLERANCE[dtype])
+        assert_close(found, one_replica["trainings"]["eager", dtype], TOLERANCE[dtype])
         if mode == "replayed":
             assert_same(found, trained["eager", dtype])
 
 
-def test_four_replicas_train_to_the_weights_of_one(one_replica):
-    (found,) = results("programs:training", 1, "replayed", DEVICES="4")
-    assert_close(found, one_replica[0]["eager", "float32"], TOLERANCE["float32"])
+def test_four_replicas_train_to_the_weights_of_one(four_devices, one_replica):
+    assert_close(
+        four_devices["training"], one_replica["trainings"]["eager", "float32"], TOLERANCE["float32"]
+    )
 
 
 @pytest.mark.parametrize("mode", ["eager", "traced"])
 def test_keras_models_train_evaluate_and_predict_as_with_one_replica(
     two_devices, one_replica, mode
 ):
-    found, expected = two_devices[2][mode], one_replica[1][mode]
+    found, expected = two_devices["keras training"][mode], one_replica["keras training"][mode]
     for a, b in zip(found["weights"], expected["weights"], strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=2e-6)
     for name, values in expected["history"].items():

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.distribute.workers import results
 
-
-@pytest.fixture(scope="module")
-def semantics():
-    return results("programs:semantics", 2)
+@pytest.fixture
+def semantics(two_workers):
+    return [worker["semantics"] for worker in two_workers]
 
 
 def both(semantics, name):
@@ -62,6 +60,11 @@ def test_replicas_see_what_they_see_in_tensorflow(semantics, name, expected):
     assert both(semantics, name) == expected
 
 
+def test_functions_are_traced_again_when_workers_are_connected_and_in_replicas(semantics):
+    assert both(semantics, "traced before") == [[2.0, 2.0, 2.0, 4.0]] * 2
+    assert both(semantics, "traced outside") == [[1, 1, 2]] * 2
+
+
 def test_batches_are_divided_as_in_tensorflow(semantics):
     first, second = both(semantics, "shares")
     assert first["10 by 4"] == [[0, 1], [4, 5], [8]]
@@ -105,9 +108,9 @@ def test_errors_say_what_is_wrong(semantics):
 TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
 
 
-def test_two_workers_train_to_the_weights_of_one_replica(one_replica):
-    expected, _ = one_replica
-    trained = results("programs:all_trainings", 2)
+def test_two_workers_train_to_the_weights_of_one_replica(two_workers, one_replica):
+    expected = one_replica["trainings"]
+    trained = [worker["trainings"] for worker in two_workers]
     for mode, dtype in expected:
         first = trained[0][mode, dtype]
         assert_close(first, expected["eager", dtype], TOLERANCE[dtype])
@@ -121,17 +124,16 @@ def test_two_workers_train_to_the_weights_of_one_replica(one_replica):
         assert_same(trained[0]["eager", dtype], trained[0]["replayed", dtype])
 
 
-def test_four_workers_train_to_the_weights_of_one_replica(one_replica):
-    found = results("programs:training_and_traffic", 4)
-    (first, *others), traffic = [x for x, _ in found], [x for _, x in found]
-    assert_close(first, one_replica[0]["eager", "float32"], TOLERANCE["float32"])
+def test_four_workers_train_to_the_weights_of_one_replica(four_workers, one_replica):
+    first, *others = [worker["training"] for worker in four_workers]
+    assert_close(first, one_replica["trainings"]["eager", "float32"], TOLERANCE["float32"])
     for other in others:
         assert_same(other, first)
-    assert_optimal(traffic)
 
 
-def test_all_reduces_send_the_bytes_of_a_ring_in_buckets():
-    assert_optimal(results("programs:traffic", 2))
+def test_all_reduces_send_the_bytes_of_a_ring_in_buckets(two_workers, four_workers):
+    for workers in (two_workers, four_workers):
+        assert_optimal([worker["traffic"] for worker in workers])
 
 
 def assert_optimal(traffic):

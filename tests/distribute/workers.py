@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).parents[2]
 SECONDS = 240  # more than any program takes on a busy machine
+LAYOUT_SECONDS = 900  # the same for all programs of a layout
 
 
 class Outcome(NamedTuple):
@@ -41,7 +42,7 @@ def environment(**added: str) -> dict[str, str]:
         "JAX_PLATFORMS": "cpu",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "RETROGRADE_START_TIMEOUT": "120",
         "RETROGRADE_COLLECTIVE_TIMEOUT": "100",
         "RETROGRADE_HEARTBEAT_TIMEOUT": "60",
@@ -57,8 +58,9 @@ def tf_config(rank: int, size: int, port: int) -> str:
 
 def run_workers(program: str, size: int, *args: Any, **env: str) -> list[Outcome]:
     """Runs `program`, such as "programs:training", in `size` workers, and waits for all of them."""
+    seconds = LAYOUT_SECONDS if program.startswith("layouts:") else SECONDS
     with tempfile.TemporaryDirectory() as folder, started(program, size, folder, args, env) as all_:
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + seconds
         for worker in all_:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.wait(max(0.1, end - time.monotonic()))

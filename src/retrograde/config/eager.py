@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from retrograde.values import settings as _settings
 from retrograde.values.settings import settings
 
 
@@ -12,7 +13,7 @@ def functions_run_eagerly() -> bool:
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Sets whether functions run eagerly, without tracing."""
-    settings["run_functions_eagerly"] = bool(run_eagerly)
+    _settings.run_functions_eagerly(run_eagerly)
 
 
 experimental_functions_run_eagerly = functions_run_eagerly

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from retrograde.values.settings import count_replica_scopes
 from retrograde.values.variable_scopes import scopes
 
 
@@ -24,19 +25,34 @@ context = _Context()
 class Entered:
     """A context manager in which a thread is in other surroundings."""
 
-    __slots__ = ("_before", "_in_replica", "_replica", "_strategy")
+    __slots__ = ("_before", "_has_others", "_in_replica", "_replica", "_strategy")
 
     def __init__(self, strategy: Any, in_replica: bool, replica: int = 0) -> None:
         self._strategy, self._in_replica, self._replica = strategy, in_replica, replica
 
     def __enter__(self) -> Any:
-        self._before = context.strategy, context.in_replica, context.replica
-        context.strategy = self._strategy
-        context.in_replica, context.replica = self._in_replica, self._replica
-        return self._strategy
+        strategy = self._strategy
+        self._before = context.strategy, context.in_replica, context.replica, scopes.replica
+        self._has_others = strategy is not None and strategy.num_replicas_in_sync > 1
+        if self._has_others:
+            count_replica_scopes(1)
+        enter(strategy, self._in_replica, self._replica)
+        return strategy
 
     def __exit__(self, *_: object) -> None:
-        context.strategy, context.in_replica, context.replica = self._before
+        context.strategy, context.in_replica, context.replica, scopes.replica = self._before
+        if self._has_others:
+            count_replica_scopes(-1)
+
+
+def enter(strategy: Any, in_replica: bool, replica: int) -> None:
+    """Makes `strategy` the strategy of this thread.
+
+    Functions have separate traces in each replica of a strategy with several replicas.
+    """
+    context.strategy, context.in_replica, context.replica = strategy, in_replica, replica
+    has_others = strategy is not None and strategy.num_replicas_in_sync > 1
+    scopes.replica = (strategy, in_replica, replica) if has_others else None
 
 
 class OutsideStrategies:

@@ -59,7 +59,7 @@ class MirroredStrategy(Strategy):
         self, fn: Callable, args: Sequence = (), kwargs: Mapping | None = None, options: Any = None
     ) -> Any:
         """Calls `fn` in one replica after the other and returns the results of all replicas."""
-        count = self.num_replicas_in_sync
+        count = len(self._devices)
         if count == 1:
             return super().run(fn, args, kwargs)
         kwargs = dict(kwargs or {})
@@ -94,7 +94,7 @@ class MirroredStrategy(Strategy):
         return value_of_replica(structure, 0)
 
     def _reduced(self, op: ReduceOp, value: Any) -> Any:
-        if self.num_replicas_in_sync == 1:
+        if len(self._devices) == 1:
             return value
         leaves = [self._reduced_leaf(op, leaf) for leaf in nest.leaves(value)]
         return nest.pack(value, iter(leaves))

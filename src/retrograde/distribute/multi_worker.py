@@ -9,15 +9,13 @@ from typing import Any
 
 from retrograde.core.tensor import Tensor
 from retrograde.distribute.cluster_resolver import ClusterResolver, TFConfigClusterResolver
-from retrograde.distribute.context import context
 from retrograde.distribute.input import InputContext
 from retrograde.distribute.process_group import Worker, start
-from retrograde.distribute.reduction import CommunicationOptions
+from retrograde.distribute.reduction import CommunicationOptions, ReduceOp
 from retrograde.distribute.strategy import Strategy
 from retrograde.distribute.variables import variable_class
 from retrograde.ops import random_state
 from retrograde.values.arguments import expect
-from retrograde.values.variable_scopes import scopes
 
 # Environment variables by which JAX detects a cluster. Other variables of SLURM and Open MPI are
 # also set for jobs with a single process.
@@ -66,16 +64,11 @@ class MultiWorkerMirroredStrategy(Strategy):
         """Calls `fn` in the replica of this worker and returns its result."""
         if self._group.size == 1:
             return super().run(fn, args, kwargs)
-        before = context.strategy, context.in_replica, context.replica, scopes.variable_creators
-        context.strategy, context.in_replica, context.replica = self, True, self._rank
-        if self._create_variable not in scopes.variable_creators:
-            scopes.variable_creators = [self._create_variable, *scopes.variable_creators]
-        try:
-            with random_state.in_replica(self._rank):
-                return fn(*args, **(kwargs or {}))
-        finally:
-            context.strategy, context.in_replica, context.replica = before[:3]
-            scopes.variable_creators = before[3]
+        with self._entered(in_replica=True), random_state.in_replica(self._rank):
+            return fn(*args, **(kwargs or {}))
+
+    def _reduced(self, op: ReduceOp, value: Any) -> Any:
+        return value if self._group.size == 1 else super()._reduced(op, value)
 
     def _create_variable(self, create: Callable, **arguments: Any) -> Any:
         """Creates a variable with the initial value of the first worker."""

@@ -28,7 +28,8 @@ from retrograde.distribute.failures import (
     within,
 )
 from retrograde.ops import random_state
-from retrograde.ops.collectives import Group, current_group, set_process_group
+from retrograde.ops.collectives import REPLAYS, TRACES, Group, current_group, set_process_group
+from retrograde.program.function import drop_all_traces
 from retrograde.values.optional_jax import required_jax
 from retrograde.values.source_location import caller_location, location_of
 
@@ -148,9 +149,12 @@ class ProcessGroup(Group):
             place += x.nbytes
         return tuple(found)
 
-    def agrees(self, program: int) -> bool:
+    def agrees(self, program: int) -> bool | None:
         """Returns whether all workers are about to run the same compiled program."""
-        return set(self.gather_integers(program)) == {program} and program != 0
+        programs = set(self.gather_integers(program))
+        if REPLAYS in programs:
+            return False
+        return None if TRACES in programs else len(programs) == 1
 
     def run_program(self, f: Callable[[], Any], collectives: int) -> Any:
         """Returns the results of a compiled program. Raises an error if a worker is lost."""
@@ -432,6 +436,7 @@ def start(worker: Worker | None, collective_timeout: float | None = None) -> Gro
         return current_group()
     _started.append(group)
     set_process_group(group)
+    drop_all_traces()
     on_abort(group.report_abort)
     end_on_exceptions(lambda text: group.report_end(f"raised {text}"))
     atexit.register(group.leave)  # runs before JAX leaves, which registered before

@@ -17,6 +17,8 @@ class ReduceOp(enum.Enum):
 
 def as_reduce_op(value: Any) -> ReduceOp:
     """Returns the `ReduceOp` that a program passes, or passes by name."""
+    if type(value) is ReduceOp:
+        return value
     return ReduceOp(value.upper() if isinstance(value, str) else value)
 
 

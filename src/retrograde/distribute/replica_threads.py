@@ -15,7 +15,7 @@ from retrograde.core.apply import apply
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.recorders import Recorders, thread
 from retrograde.core.tensor import Tensor
-from retrograde.distribute.context import context
+from retrograde.distribute.context import context, enter
 from retrograde.ops import collectives, random_state
 from retrograde.ops.shaping import concat, take_slice
 from retrograde.program.replica_merging import ReplicaRounds
@@ -107,11 +107,7 @@ class ReplicaThreads:
         thread.recorders = Recorders(self._recorders)
         scopes.variable_creators, scopes.name_scopes = list(self._creators), list(self._name_scopes)
         random_state.share_state(self._random_state)
-        context.strategy, context.in_replica, context.replica = (
-            self._strategy,
-            True,
-            replica.number,
-        )
+        enter(self._strategy, True, replica.number)
         context.local = replica
 
     def run(self) -> list:

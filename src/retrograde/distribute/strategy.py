@@ -11,7 +11,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.distribute import collectives
-from retrograde.distribute.context import Entered, context
+from retrograde.distribute.context import Entered, context, enter
 from retrograde.distribute.extended import StrategyExtended
 from retrograde.distribute.input import (
     InputContext,
@@ -231,6 +231,6 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
     """Makes `strategy` that of this thread from now on; `None` is the default strategy."""
     if context.strategy is not None:
         scopes.variable_creators = []
-    context.strategy, context.in_replica = None, True
+    enter(None, in_replica=True, replica=0)
     if strategy is not None:
         strategy._entered(in_replica=False).__enter__()

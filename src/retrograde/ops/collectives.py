@@ -46,10 +46,11 @@ class Group:
         """Returns the arrays of the first replica."""
         return tuple(arrays)
 
-    def agrees(self, program: int) -> bool:  # noqa: ARG002
+    def agrees(self, program: int) -> bool | None:  # noqa: ARG002
         """Returns whether all replicas are about to run the same compiled program, by its id.
 
-        A replica that runs a function without compiling it passes 0.
+        A replica that runs a function without compiling it passes `REPLAYS`. A replica that traces
+        it passes `TRACES`: then the result is `None`, unless another one passes `REPLAYS`.
         """
         return True
 
@@ -62,6 +63,8 @@ class Group:
 
 
 SINGLE_REPLICA = Group()
+
+REPLAYS, TRACES = 0, -1  # announced in place of the id of a compiled program
 
 
 class _ThreadState(threading.local):
@@ -150,20 +153,27 @@ def _exchange(name: str, f: Callable[[], Any]) -> Any:
         if tracer is None:
             return f()
         log = tracer.log
-        announce(log)
+        announce(log, TRACES)
     return log.result_of(HostCallback(name, f, pure=False), [])
 
 
-def announce(log: Any, program: int = 0) -> bool:
+def announce(log: Any, program: int = REPLAYS) -> bool:
     """Returns whether all replicas run the same compiled program in a call.
 
-    All of them call this once in each call of a function that may be compiled, before the first
-    collective, because a function may have different traces in different replicas.
+    All of them call this in each call of a function that may be compiled, before the first
+    collective, because a function may have different traces in different replicas. If one of them
+    traces the function, its program is not known yet. Then all run the call with NumPy, announce
+    their programs again, and run the call again if these are equal. So the results do not depend on
+    which calls are traced.
     """
-    if log is None or not log.announces or current_group().size == 1:
+    if log is None or current_group().size == 1:
+        return False
+    if not (log.announces or (log.is_undecided and program != TRACES)):
         return False
     log.announces = False
-    return current_group().agrees(program)
+    agreed = current_group().agrees(program)
+    log.is_undecided = agreed is None
+    return bool(agreed)
 
 
 class Collective(Primitive):

@@ -96,14 +96,22 @@ class Executable:
         self, tensors: Sequence[Any], log: CallbackLog | None, donation: Donation | None = None
     ) -> tuple | Divergence:
         """Returns the arrays of the results and of the writes; see `CompiledProgram.run`."""
-        if self.compiles:
-            begun = time.perf_counter()
-            outcome = self.compiled().run(tensors, log, donation)
-            self.seconds = self.seconds or time.perf_counter() - begun
-            if outcome is not None:
-                return outcome
-        elif self.has_collectives:
-            announce(log)
+        if not self.compiles:
+            if self.has_collectives:
+                announce(log)
+            return self._replay(tensors, log)
+        begun = time.perf_counter()
+        outcome = self.compiled().run(tensors, log, donation)
+        self.seconds = self.seconds or time.perf_counter() - begun
+        if outcome is not None:
+            return outcome
+        outcome = self._replay(tensors, log)
+        if log is not None and log.is_undecided:
+            return self.compiled().run(tensors, log, donation) or outcome
+        return outcome
+
+    def _replay(self, tensors: Sequence[Any], log: CallbackLog | None) -> tuple | Divergence:
+        """Runs the program with NumPy."""
         if self._code is None:
             self.code()
         arrays = [x._array for x in tensors]

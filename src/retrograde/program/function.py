@@ -18,6 +18,7 @@ from retrograde.core.recorders import Recorder, Recorders, isolate, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
 from retrograde.ops import random_state
+from retrograde.ops.collectives import announce, current_group
 from retrograde.program.auto_compilation import AutoTrace
 from retrograde.program.concrete_function import (
     ConcreteFunction,
@@ -53,6 +54,7 @@ from retrograde.values.locks import fork_safe_lock
 from retrograde.values.optional_jax import required_jax
 from retrograde.values.settings import settings
 from retrograde.values.source_location import caller_location
+from retrograde.values.variable_scopes import scopes
 
 JitCompile = bool | Literal["auto"] | None
 
@@ -67,6 +69,8 @@ _MOST_TRACES_PER_SIGNATURE = (
 )
 
 _TRACE_LIMIT = 256  # traces that a function keeps; a small one takes 6 to 16 kB
+
+_traced: weakref.WeakSet[Function] = weakref.WeakSet()  # functions with traces
 
 
 class Function:
@@ -136,7 +140,7 @@ class Function:
         foreign = namespaces.foreign and (
             namespaces.batches_are_allowed() or placement.is_elsewhere()
         )
-        if not (recorders or kwargs or foreign or settings["run_functions_eagerly"]):
+        if settings["has_fast_calls"] and not (recorders or kwargs or foreign):
             try:
                 outcome = self._latest(*args)
                 if outcome is not NotImplemented:
@@ -250,6 +254,8 @@ class Function:
             key = (key, tuple([variable._id for variable in variables]))
         if namespaces.foreign and namespaces.current_device() is not None:
             key = (key, namespaces.current_device())
+        if scopes.replica is not None:
+            key = (key, scopes.replica)
         return Arguments(args, kwargs, key, inputs, variables)
 
     def _reaches(self, variable: Any) -> bool:
@@ -286,10 +292,11 @@ class Function:
                 if kind is not None:
                     raise kind(str(error)) from error
                 raise
+            trace: Any = None  # if the call creates variables
             if not tracer.created:
                 compiles = self._jit_compile or placement.compiles(tracer.steps, tracer.specs)
                 if self._is_auto and not compiles:
-                    trace: Trace = AutoTrace(tracer, results)
+                    trace = AutoTrace(tracer, results)
                 else:
                     trace = Trace(tracer, results, compiles)
                 entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
@@ -297,7 +304,8 @@ class Function:
                 if not traces.all:
                     traces.arguments = specs_in((traced_args, traced_kwargs))
             created = tracer.created
-            if not keep or (is_observed and created):
+            runs_again = is_observed or (keep and self._runs_compiled(tracer, trace))
+            if not keep or (runs_again and created):
                 tracer.undo()
             outcome = results.rebuild(list(map(placement.alias, results.tensors)))
             results.free_traced_tensors()
@@ -305,6 +313,7 @@ class Function:
             tracer.close()
             if not created:  # other threads find the trace from here on
                 traces.add(trace)
+                _traced.add(self)
                 self._history.append(entry)
                 self._trace_count += 1
                 self._drop_least_recently_used(traces)
@@ -312,16 +321,33 @@ class Function:
                 # A host callback may read any variable among the arguments of a replay.
                 traces.eager = traces.eager or tracer.exposes_arguments()
             self._check_created(created)
-        if not is_observed:
+        if not runs_again:
+            if log.is_undecided:  # other replicas wait for the program of this one
+                announce(log)
             return outcome
         log.rewind()
         if created:  # trace once more, without creating variables
             return self._record(traces, given, log, keep)
+        if not is_observed:
+            restore(before)
+            return self._replay(trace, given, log)
         try:
             return trace.call(inputs, variables, log, read)
         except BaseException:
             restore(before)
             raise
+
+    def _runs_compiled(self, tracer: Tracer, trace: Trace | None) -> bool:
+        """Returns whether a call is compiled and runs again after tracing.
+
+        With several replicas it does: a run that continues from a checkpoint traces another step
+        than an undisturbed run, and both have to get the same bits.
+        """
+        if tracer.replica_rounds is None and current_group().size == 1:
+            return False
+        if trace is None:
+            return self._jit_compile or placement.compiles_all()
+        return trace.executable.compiles and not trace.guards  # XLA rounds guarded values, too
 
     def _check_created(self, variables: list[weakref.ref]) -> None:
         """Raises an error if a later call creates variables, or if created ones are deleted."""
@@ -349,6 +375,11 @@ class Function:
             for trace in dropped.all:
                 self._fast_calls.pop(tuple(trace.argument_specs()), None)
         self._signatures = dict(kept)
+
+    def _drop_traces(self) -> None:
+        with self._lock:
+            self._signatures, self._history, self._concrete = {}, [], {}
+            self._fast_calls, self._latest = {}, _no_fast_call
 
     def _give_up_tracing(self, traces: SignatureTraces, tracer: Tracer) -> None:
         if len(traces.all) < _MOST_TRACES_PER_SIGNATURE:
@@ -539,6 +570,12 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<retrograde.function {self._name}>"
+
+
+def drop_all_traces() -> None:
+    """Drops the traces of all functions, because they depend on the number of workers."""
+    for each in list(_traced):
+        each._drop_traces()
 
 
 def _no_fast_call(*_: Any) -> Any:

@@ -190,6 +190,7 @@ class WorkerProgram(CompiledProgram):
         del donation  # no buffers are donated
         if not collectives.announce(log, self._id):
             return None
+        log.rewind()  # the call may have run with NumPy before
         program = self._program
         values = {n: _array(x) for n, x in zip(program.arguments, tensors, strict=True)}
         for place, entry in self._before:

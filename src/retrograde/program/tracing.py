@@ -61,11 +61,12 @@ class CallbackLog:
     Random numbers are drawn from the same state.
     """
 
-    __slots__ = ("_before", "_place", "_results", "_state", "announces")
+    __slots__ = ("_before", "_place", "_results", "_state", "announces", "is_undecided")
 
     def __init__(self, announces: bool = False) -> None:
         # Whether other replicas have to be told which program runs, see `collectives.announce`
         self.announces = announces
+        self.is_undecided = False  # whether they have to be told again after the call
         self._results: list[tuple[str, Any, Exception | None]] = []
         self._place = 0  # of the next result
         self._state: Any = None

@@ -1,15 +1,17 @@
-"""Thread-local name scopes and variable creators."""
+"""Thread-local name scopes, variable creators and replicas."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 
 class _Scopes(threading.local):
     def __init__(self) -> None:
         self.name_scopes: list[str] = [""]  # all but the outermost end with a slash
         self.variable_creators: list[Callable] = []
+        self.replica: Any = None  # identifies the replica, if a strategy has several
 
 
 scopes = _Scopes()

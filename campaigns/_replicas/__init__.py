@@ -1,0 +1,1 @@
+"""Networks that are trained in replicas, and the program that workers run."""
