@@ -175,6 +175,7 @@ def save(
     """
     if options is not None:
         expect(options, SaveOptions, "saved_model.save", "tf.saved_model.SaveOptions")
+    obj = obj.__saved_module__() if hasattr(obj, "__saved_module__") else obj
     writer = FunctionWriter(rules=options is None or options.experimental_custom_gradients)
     seen: dict[int, int] = {}
     objects: list[dict] = []

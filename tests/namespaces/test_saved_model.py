@@ -330,7 +330,8 @@ def test_size_dependent_function_with_unknown_dimensions_raises(tmp_path):
         lambda: with_signature_and_loaded(tmp_path, f, tf.TensorSpec([None, 2])),
         ValueError,
         "The function f cannot be saved: its operations depend on the unknown sizes of its "
-        "input_signature. Call it, or get_concrete_function, with the shapes to save.",
+        "input_signature. Call it, or get_concrete_function, with the shapes to save, or pass an "
+        "input_signature with known sizes.",
     )
 
 

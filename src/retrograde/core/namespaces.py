@@ -74,19 +74,22 @@ _DEFAULT = object()
 device_names: dict[Any, str] = {}  # TensorFlow's names of JAX devices, such as "GPU:0"
 
 
-class _DeviceScope(threading.local):
+class _Scope(threading.local):
     device: Any = _DEFAULT
+    evaluate: Callable | None = None  # replaces kernels
 
 
-_scope = _DeviceScope()
+_scope = _Scope()
 
 
 def involves_foreign(arrays: Iterable[Any]) -> bool:
-    """Returns whether any of `arrays` is foreign, or operations run on a JAX device.
+    """Returns whether any of `arrays` is foreign, or operations do not run on NumPy.
 
     Only meaningful while `foreign` is true.
     """
-    return current_device() is not None or not all([isinstance(x, _ordinary) for x in arrays])
+    if _scope.evaluate is not None or current_device() is not None:
+        return True
+    return not all([isinstance(x, _ordinary) for x in arrays])
 
 
 def treat_as_numpy(kind: type) -> None:
@@ -107,6 +110,26 @@ def device_scope(device: Any) -> Iterator[None]:
         yield
     finally:
         _scope.device = before
+
+
+@contextlib.contextmanager
+def evaluate_with(evaluate: Callable) -> Iterator[None]:
+    """Makes operations of this thread call `evaluate(primitive, arrays, attrs)` in a `with` block.
+
+    They run the kernel if it returns `NotImplemented`.
+    """
+    before = _scope.evaluate
+    with allow_batches(), device_scope(None):
+        _scope.evaluate = evaluate
+        try:
+            yield
+        finally:
+            _scope.evaluate = before
+
+
+def evaluator() -> Callable | None:
+    """Returns the function that operations of this thread call in place of kernels, or `None`."""
+    return _scope.evaluate
 
 
 def on_host(function: Callable) -> Callable:

@@ -105,12 +105,13 @@ def changes(tensor: Any) -> bool:
 
 
 def symbolic_name(tensor: Any) -> str | None:
-    """Returns the name of `tensor` in the function that is being traced.
+    """Returns the name of `tensor` in the function that is being traced, or in shape inference.
 
-    Returns `None` outside functions, and for tensors that are the same in all calls.
+    Returns `None` elsewhere, and for tensors that are the same in all calls.
     """
     tracer = thread.recorders.tracer
-    return None if tracer is None else tracer.name_of(tensor)
+    name = getattr(tensor._spec, "symbolic_name", None)
+    return name if name is not None or tracer is None else tracer.name_of(tensor)
 
 
 def notify(

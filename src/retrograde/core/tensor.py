@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocate, exhausted
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
+from retrograde.values.sizes import Size, public_shape
 from retrograde.values.specs import TensorSpec
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ else:
 _EDGE_ITEMS = 6  # elements of a long axis that NumPy prints
 _MOST_PRINTED = 100_000
 
+_PACKAGE = f"{__name__.partition('.')[0]}."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
@@ -85,7 +88,7 @@ class Tensor(_TensorBase):
         """The shape."""
         spec = self._spec
         if type(spec) is not np.ndarray:
-            return TensorShape(spec.shape)
+            return TensorShape(spec.shape if _is_called_from_here() else public_shape(spec.shape))
         shape = _new(TensorShape)  # without the checks of `__init__`: layers read shapes often
         shape._dims = spec.shape
         return shape
@@ -165,6 +168,8 @@ class Tensor(_TensorBase):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._spec.ndim:
             raise TypeError("Cannot iterate over a scalar tensor.")
+        if type(self._spec.shape[0]) is Size:
+            raise TypeError("Cannot iterate over a tensor with an unknown first dimension.")
         return (self[i] for i in range(self._spec.shape[0]))
 
     def __bool__(self) -> bool:
@@ -254,6 +259,11 @@ def _real(number: Any) -> Any:
 
 
 _new = object.__new__
+
+
+def _is_called_from_here() -> bool:
+    """Returns whether code of this package reads a property, not the program."""
+    return sys._getframe(2).f_globals.get("__name__", "").startswith(_PACKAGE)
 
 
 def add_attributes(first: str, second: str) -> None:

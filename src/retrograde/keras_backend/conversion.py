@@ -6,12 +6,14 @@ from keras.src.backend.common import KerasVariable, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 
+from retrograde.core.abstract import array_of_sizes
 from retrograde.core.apply import apply
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops import arithmetic, casting
 from retrograde.ops.conversion import as_tensor, holds_tensor
 from retrograde.values import dtypes
+from retrograde.values.sizes import Size, has_size
 
 _INT32 = range(-(2**31), 2**31)
 _ALL = (*dtypes.ALL, dtypes.float8_e4m3fn, dtypes.float8_e5m2)
@@ -63,6 +65,8 @@ def _clip_to_range(x, bounds):
 
 
 def _from_value(x, dtype):
+    if type(x) is Size:
+        return Tensor(array_of_sizes(x, numpy_dtype(dtype or "int32")))
     if isinstance(x, (bool, int, float, complex)):
         return Tensor((_dtype_of_number(x) if dtype is None else numpy_dtype(dtype)).type(x))
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSU":
@@ -70,7 +74,7 @@ def _from_value(x, dtype):
         return Tensor(x.astype(target))
     if isinstance(x, IndexedSlices):
         x = dense(x)
-    elif isinstance(x, (list, tuple)) and not holds_tensor(x):
+    elif isinstance(x, (list, tuple)) and not (holds_tensor(x) or has_size(x)):
         x = Tensor(_from_list(x, dtype))
     else:
         x = as_tensor(x)

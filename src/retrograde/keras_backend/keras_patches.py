@@ -7,6 +7,7 @@ from keras.src import backend as keras_src_backend
 from keras.src import ops
 from keras.src.callbacks import tensorboard
 from keras.src.distribution import distribution_lib as keras_distribution
+from keras.src.export import tfsm_layer
 from keras.src.layers.normalization import batch_normalization
 from keras.src.optimizers.loss_scale_optimizer import LossScaleOptimizer
 from keras.src.saving import saving_api
@@ -35,6 +36,7 @@ def patch_keras(tf_keras):
     LossScaleOptimizer.get_scaled_loss = get_scaled_loss
     LossScaleOptimizer.get_unscaled_gradients = get_unscaled_gradients
     LossScaleOptimizer.apply = _wrap_apply(LossScaleOptimizer.apply)
+    tfsm_layer.backend = ModuleProxy(keras_src_backend, backend=lambda: "tensorflow")
     # Keras has no distribution for the backend that this one replaces.
     keras_src_backend.distribution_lib = keras_distribution.distribution_lib = distribution_lib
     distribute_dataset = distribution_lib.distribute_dataset

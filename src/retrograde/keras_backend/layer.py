@@ -24,3 +24,16 @@ class RetrogradeLayer:
         if isinstance(self, Sequential):
             parts["layers"] = self.layers
         return {name: part for name, part in parts.items() if is_trackable(part)}
+
+    def __saved_module__(self) -> Any:
+        """Returns a `tf.Module` that `tf.saved_model.save` saves in place of a model.
+
+        Its default signature calls the model.
+        """
+        from keras.src.export.export_utils import get_input_signature
+
+        from retrograde.keras_backend.export import RetrogradeExportArchive
+
+        archive = RetrogradeExportArchive()
+        archive.track_and_add_endpoint("serve", self, get_input_signature(self))
+        return archive.module()

@@ -9,6 +9,7 @@ from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_defau
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor, numpy_dtype
+from retrograde.keras_backend.ops._inputs import to_int
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import normalization, random_state, reduction, scan
 from retrograde.ops import random_numbers as rn
@@ -35,7 +36,7 @@ __all__ = [
 
 
 def _sizes(shape):
-    return tuple(int(n) for n in shape)
+    return tuple(map(to_int, shape))
 
 
 def _sample(primitive, seed, shape, dtype):

@@ -1,13 +1,14 @@
 """The loop over time steps of recurrent layers."""
 
 from keras.src import tree
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.ops import arithmetic as ar
 from retrograde.ops import reduction
 from retrograde.ops.casting import zeros_like
-from retrograde.ops.shaping import reshape, stack, unstack
+from retrograde.ops.shaping import broadcast_to, reshape, stack, take_slice, unstack
 
 
 def rnn(
@@ -28,10 +29,11 @@ def rnn(
     Returns the last output, all outputs and the last states. Where `mask` is false, the states
     do not change, and the output is the previous one, or 0 if `zero_output_for_mask`. With
     `go_backwards`, the loop starts at the last time step, and outputs are in the order of their
-    computation. `unroll` has no effect: tapes record every step.
+    computation. `unroll` has no effect: tapes record every step. Shape inference runs one step.
     """
     axis = 0 if time_major else 1
-    leaves = [unstack(convert_to_tensor(x), axis=axis) for x in tree.flatten(inputs)]
+    flat = [convert_to_tensor(x) for x in tree.flatten(inputs)]
+    leaves = [_time_steps(x, axis) for x in flat]
     order = -1 if go_backwards else 1
     time_steps = [
         tree.pack_sequence_as(inputs, list(step_inputs))
@@ -59,7 +61,21 @@ def rnn(
         if not return_all_outputs:
             outputs.clear()
         outputs.append(output)
-    return outputs[-1], stack(*outputs, axis=axis), states
+    all_outputs = stack(*outputs, axis=axis)
+    if in_symbolic_scope() and return_all_outputs:
+        shape = list(all_outputs._spec.shape)
+        shape[axis] = flat[0]._spec.shape[axis]
+        all_outputs = broadcast_to(all_outputs, shape=tuple(shape))
+    return outputs[-1], all_outputs, states
+
+
+def _time_steps(x, axis):
+    """Returns the slices of `x` along the time axis; only the first during shape inference."""
+    if not in_symbolic_scope():
+        return unstack(x, axis=axis)
+    where = [(0, n, 1) for n in x._spec.shape]
+    where[axis] = (0, 1, 1)
+    return unstack(take_slice(x, where=tuple(where)), axis=axis)
 
 
 def _masks(mask, axis):
@@ -69,7 +85,7 @@ def _masks(mask, axis):
         mask = reshape(mask, shape=(*mask._spec.shape, 1))
     elif mask.shape[-1] != 1:
         mask = apply(reduction.any, (mask,), {"axis": (mask.ndim - 1,), "keepdims": True})
-    return unstack(mask, axis=axis)
+    return _time_steps(mask, axis)
 
 
 def _select(step_mask, new, old):

@@ -53,6 +53,8 @@ class Variable(KerasVariable):
             )
 
     def _convert_to_tensor(self, value, dtype=None):
+        if isinstance(value, RetrogradeVariable) and value._spec.dtype == numpy_dtype(dtype):
+            return value  # `_initialize` keeps it
         return convert_to_tensor(value, dtype)
 
     def _direct_assign(self, value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -141,7 +142,7 @@ class Layout(NamedTuple):
                 f"shape {shape}."
             )
         if len(batch) > 1:
-            count = int(np.prod(batch))
+            count = math.prod(batch)
             x = reshape(x, shape=(count, *shape[len(batch) :]))
         y = self.from_channels_last(f(self.to_channels_last(x)))
         return reshape(y, shape=(*batch, *y._spec.shape[1:])) if len(batch) > 1 else y

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core import namespaces
+from retrograde.core.abstract import is_abstract
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
@@ -41,6 +43,8 @@ def integers(value: Any, name: str, make_error: Any = invalid, ndim: int | None 
         return tuple(map(_in_range, value))
     if type(value) is int and ndim is None:
         return (_in_range(value),)
+    if namespaces.foreign and namespaces.evaluator() and is_abstract(x := as_tensor(value)):
+        return tuple(x._spec.integers())
     array = integer_array(value, name, make_error)
     if array.ndim > 1 or (ndim == 1 and not array.ndim):
         raise invalid(f"{name}: expected a list of integers. Received: shape {array.shape}.")
@@ -70,6 +74,8 @@ def integer(value: Any, name: str, make_error: Any = invalid) -> int:
     """Returns the single integer in `value`. `make_error` creates the error for other dtypes."""
     if type(value) is int:
         return _in_range(value)
+    if namespaces.foreign and namespaces.evaluator() and is_abstract(x := as_tensor(value)):
+        return x._spec.item()
     array = integer_array(value, name, make_error)
     if array.size != 1:
         raise invalid(f"{name}: expected a single integer. Received: shape {array.shape}.")

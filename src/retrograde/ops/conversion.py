@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import indexed_slices
+from retrograde.core import indexed_slices, namespaces
+from retrograde.core.abstract import array_of_sizes
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import to_dtype
@@ -24,6 +25,7 @@ from retrograde.values.conversion import (
     tensor_or_variable,
 )
 from retrograde.values.errors import invalid
+from retrograde.values.sizes import has_size
 
 
 def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None = None) -> Tensor:
@@ -48,6 +50,8 @@ def as_tensor(value: Any, dtype: np.dtype | None = None, hint: np.dtype | None =
         return as_tensor(indexed_slices.dense(value), dtype)
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         return _stack(value, dtype, hint)
+    if namespaces.foreign and namespaces.evaluator() and has_size(value):
+        return Tensor(array_of_sizes(value, dtype or hint or np.dtype(np.int32)))
     try:
         return Tensor(as_array(value, dtype, hint))
     except ConvertsItself:

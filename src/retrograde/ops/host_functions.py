@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograde.core import namespaces
+from retrograde.core.abstract import on_abstract_arrays
 from retrograde.core.host_callbacks import NUMPY_CALL, CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import escape, isolate, thread
 from retrograde.core.tensor import Tensor
@@ -92,6 +94,8 @@ def host_function(function: Callable | None = None, *, dynamic_shapes: bool = Fa
     @functools.wraps(function)
     def operation(*args: Any, **kwargs: Any) -> Any:
         try:
+            if namespaces.foreign and namespaces.evaluator() is not None and not dynamic_shapes:
+                return on_abstract_arrays(function, args, kwargs)
             if thread.recorders.tracer is None:
                 return function(*args, **kwargs)
             return _call_recorded(function, (args, kwargs), dynamic_shapes)

@@ -49,7 +49,8 @@ def _integers(xp, seed, shape, bits):
     if xp is np:
         keys = seed.astype(np.uint64).reshape(-1, 2)
         rows = [_thread.reset_to(key).random_raw(-(-count // 2)) for key in keys]
-        words = np.array(rows, "<u8").reshape((*batch, -(-count // 2)))
+        words = np.asarray(rows[0] if len(rows) == 1 else rows, "<u8")
+        words = words.reshape((*batch, -(-count // 2)))
         numbers = words if bits == 64 else words.view("<u4")[..., :count]
     else:
         numbers = random_uint32(xp, seed, count, STATELESS)
@@ -57,6 +58,26 @@ def _integers(xp, seed, shape, bits):
             low, high = (numbers[..., i::2].astype(np.uint64) for i in range(2))
             numbers = high << np.uint64(32) | low
     return numbers.reshape((*batch, *shape))
+
+
+_BLOCK = 1 << 15  # words that fit into the processor's cache
+
+
+def _floats(xp, seed, shape, dtype, from_words):
+    """Returns random floats of `shape` for each seed. `from_words` converts unsigned integers.
+
+    Large arrays are computed in blocks.
+    """
+    bits, count = 8 * dtype.itemsize, math.prod(shape)
+    if xp is not np or seed.ndim > 1 or count <= _BLOCK:
+        return from_words(_integers(xp, seed, shape, bits))
+    philox = _thread.reset_to(seed.astype(np.uint64))
+    y = np.empty(count, dtype)
+    for start in range(0, count, _BLOCK):
+        part = y[start : start + _BLOCK]
+        words = philox.random_raw(-(-part.size * bits // 64)).astype("<u8", copy=False)
+        part[:] = from_words(words if bits == 64 else words.view("<u4")[: part.size])
+    return y.reshape(shape)
 
 
 _FRACTION = {  # the number of random bits in a number from [0, 1)
@@ -69,10 +90,13 @@ _FRACTION = {  # the number of random bits in a number from [0, 1)
 
 def _uniform_kernel(xp, seed, *, shape, dtype):
     """Draws uniform numbers from [0, 1)."""
-    bits, precision = 8 * compute_dtype(dtype).itemsize, _FRACTION[dtype]
-    words = _integers(xp, seed, shape, bits)
-    y = (words >> words.dtype.type(bits - precision)).astype(compute_dtype(dtype)) * 2.0**-precision
-    return y.astype(dtype, copy=False)
+    wide, precision = compute_dtype(dtype), _FRACTION[dtype]
+
+    def from_words(words):
+        shift = words.dtype.type(8 * wide.itemsize - precision)
+        return (words >> shift).astype(wide) * 2.0**-precision
+
+    return _floats(xp, seed, shape, wide, from_words).astype(dtype, copy=False)
 
 
 def _normal_by_inverse_cdf(xp, seed, shape, dtype, tail_probability):
@@ -80,13 +104,18 @@ def _normal_by_inverse_cdf(xp, seed, shape, dtype, tail_probability):
 
     One bit is the sign. The others are a probability below one half.
     """
-    bits, precision = 8 * dtype.itemsize, _FRACTION[dtype] - 1
-    words = _integers(xp, seed, shape, bits)
-    one = words.dtype.type(1)
-    rest = (words >> words.dtype.type(bits - precision)).astype(dtype) + dtype.type(0.5)
-    p = rest * dtype.type((0.5 - tail_probability) * 2.0**-precision) + dtype.type(tail_probability)
-    size = -special_function(xp, "ndtri")(p)
-    return xp.where((words & one) == one, -size, size)
+    precision = _FRACTION[dtype] - 1
+    scale = dtype.type((0.5 - tail_probability) * 2.0**-precision)
+    inverse_cdf = special_function(xp, "ndtri")
+
+    def from_words(words):
+        one = words.dtype.type(1)
+        shift = words.dtype.type(8 * dtype.itemsize - precision)
+        rest = (words >> shift).astype(dtype) + dtype.type(0.5)
+        size = -inverse_cdf(rest * scale + dtype.type(tail_probability))
+        return xp.where((words & one) == one, -size, size)
+
+    return _floats(xp, seed, shape, dtype, from_words)
 
 
 def _normal_kernel(xp, seed, *, shape, dtype):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.abstract import is_abstract
 from retrograde.core.recorders import changes, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -17,6 +18,7 @@ from retrograde.ops.shaping import as_slices, reshape, take_slice
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid
+from retrograde.values.sizes import has_size, in_both_cases, in_case
 
 
 def get_item(x: Tensor, key: Any) -> Tensor:
@@ -146,7 +148,7 @@ def resolve(shape: tuple[int, ...], key: Any) -> tuple[tuple, tuple[int, ...]]:
         triple = _triple(k, axis, shape[axis])
         where.append(triple)
         if isinstance(k, slice):
-            result.append(len(range(*triple)))
+            result.append(_length(triple))
     return tuple(where), tuple(result)
 
 
@@ -167,7 +169,7 @@ def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:
         start, stop, step = (None if v is None else _integer(v) for v in (k.start, k.stop, k.step))
         if step == 0:
             raise invalid(f"strides[{axis}] must be non-zero.")
-        triple = slice(start, stop, step).indices(size)
+        triple = _indices(start, stop, step, size)
         # A backward slice from before the first element is empty; no triple represents its start.
         return (0, 0, 1) if triple[0] < 0 else triple
     i = _integer(k)
@@ -177,7 +179,25 @@ def _triple(k: Any, axis: int, size: int) -> tuple[int, int, int]:
     return i, i + 1, 1
 
 
+def _length(triple: tuple[int, int, int]) -> int:
+    """Returns the number of elements of a slice."""
+    if not has_size(triple):
+        return len(range(*triple))
+    return in_both_cases(*[len(range(*in_case(triple, case))) for case in (0, 1)])
+
+
+def _indices(*arguments: Any) -> tuple[int, int, int]:
+    """Returns the start, stop and step of a slice for a size, which may be unknown."""
+    if not has_size(arguments):
+        start, stop, step, size = arguments
+        return slice(start, stop, step).indices(size)
+    first, other = (_indices(*in_case(arguments, case)) for case in (0, 1))
+    return tuple([in_both_cases(*pair) for pair in zip(first, other, strict=True)])
+
+
 def _integer(k: Any) -> int:
+    if is_abstract(k):
+        return k if isinstance(k, int) else k._spec.item()
     holder = tensor_or_variable(k)
     if holder is None and not isinstance(k, bool):
         try:

@@ -272,6 +272,17 @@ class Trace:
         new = {p: self._written(x, variables[p]) for p, x in interpreted.writes.items()}
         return self.results.rebuild(results), new, read
 
+    def inline(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> Any:
+        """Runs the steps in another function that is being traced, which records them."""
+        variables = self.variables(arguments)
+        read = [variables[place]._read() for place in self._read]
+        given = dict(zip(self._arguments, [*inputs, *read], strict=True))
+        tracer = self._tracer
+        interpreted: Any = interpret(tracer, tracer.steps, tracer.constants | given, log)
+        for place, x in interpreted.writes.items():
+            variables[place].assign(x)
+        return self.results.rebuild([interpreted.values[n] for n in self.results.numbers])
+
     def _written(self, x: Tensor, variable: Any) -> Tensor:
         """Returns the new tensor of a variable, on the device of the old one."""
         return move_like(value_of(x), variable._current(), variable._id)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import placement
+from retrograde.core import namespaces, placement
+from retrograde.core.abstract import AbstractArray
 from retrograde.core.apply import apply
 from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
@@ -22,6 +23,7 @@ from retrograde.ops.random_state import Draw
 from retrograde.values import dtypes
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import allocate, invalid
+from retrograde.values.sizes import has_size
 
 WORD = 1 << 64
 GENERATOR = 1 << 61  # like STATELESS, separates these streams from the threads' streams
@@ -103,6 +105,8 @@ def generator_of(draw: Draw) -> np.random.Generator:
 
 def draw_unit(sampler: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     """Draws unit random numbers with `sampler`, different ones for each example of a batch."""
+    if namespaces.foreign and has_size(shape):
+        return Tensor(AbstractArray(shape, dtype))
     sizes = tuple(level.size for level in draw.levels)
     full_shape = (*sizes, *shape)
     whole = draw._replace(levels=())
@@ -123,6 +127,10 @@ def call_each_time(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> T
     `f` is registered with `register_function`, and `values` are plain values, so that traces can be
     saved.
     """
+    if namespaces.foreign and has_size(values):
+        size = values.get("size")
+        shape, dtype = (values["shape"], values["dtype"]) if size is None else ((size,), np.int64)
+        return Tensor(AbstractArray(shape, np.dtype(dtype)))
     if thread.recorders.tracer is None:
         arrays = [np.asarray(x) for x in inputs]
         return Tensor(allocate("random numbers", f, draw, *arrays, **values)[()])

@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from retrograde.core.recorders import isolate
+from retrograde.core import namespaces
+from retrograde.core.abstract import on_abstract_arrays
+from retrograde.core.recorders import Recorders, isolate
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.program.concrete_function import (
@@ -104,6 +106,26 @@ class LoadedFunction(Function):
             log.rewind()
             self._verified.add(trace)
         return super()._replay(trace, given, log)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if namespaces.foreign and namespaces.evaluator() is not None:
+            return on_abstract_arrays(self._specs_of_results, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def _call(self, recorders: Recorders, args: tuple, kwargs: dict) -> Any:
+        if recorders.tracer is None:
+            return super()._call(recorders, args, kwargs)
+        given = self._canonicalize(args, kwargs)
+        traces = self._signatures.get(given.key)
+        if traces is None or not traces.all or traces.all[0].guards:
+            return self.python_function(*args, **kwargs)
+        return traces.all[0].inline(given.inputs, given.variables, CallbackLog())
+
+    def _specs_of_results(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns tensors of the shapes of the results for arguments that may be abstract."""
+        args, kwargs = specs_in((args, kwargs))
+        outputs = self.get_concrete_function(*args, **kwargs).structured_outputs
+        return with_dummy_tensors(outputs, unallocated)
 
     def _canonicalize(self, args: tuple, kwargs: dict) -> Arguments:
         if self.has_named_tuples:

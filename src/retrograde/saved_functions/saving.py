@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from retrograde.core.abstract import AbstractArray, NeedsValue, inferring_shapes
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, CustomGradient, Guard, Write
 from retrograde.core.rules import Spec
@@ -90,7 +92,8 @@ def save_function(function: Function, writer: FunctionWriter) -> dict:
         raise ValueError(
             f"The function {name} cannot be saved: "
             + (_NEVER_CALLED if function._input_signature is None else _DEPENDS_ON_SIZES)
-            + " Call it, or get_concrete_function, with the shapes to save."
+            + " Call it, or get_concrete_function, with the shapes to save, or pass an "
+            "input_signature with known sizes."
         )
     parameters = [
         [p.name, p.kind.name, _default(p)]
@@ -115,15 +118,21 @@ def _save_common_form(
 
     def record(sizes: tuple) -> SizedTrace:
         given, named = with_sizes(arguments, sizes)
-        fresh = Function(function.python_function, function._name)
-        return SizedTrace(sizes, fresh._recorded(given, named))
+        try:
+            with inferring_shapes():
+                trace = _AbstractFunction(function.python_function, function._name)._recorded(
+                    given, named
+                )
+        except NeedsValue:
+            trace = Function(function.python_function, function._name)._recorded(given, named)
+        return SizedTrace(sizes, trace)
 
     def sample(recorded: SizedTrace) -> Sample:
         temporary = FunctionWriter(writer.rules)  # for constants that are not saved as they are
         temporary.variables = writer.variables
-        return Sample(
-            recorded.sizes, _save_trace(recorded.trace, temporary, what), temporary.tensors
-        )
+        with inferring_shapes():  # gradient functions are traced here
+            data = _save_trace(recorded.trace, temporary, what)
+        return Sample(recorded.sizes, data, temporary.tensors)
 
     try:
         count = len(unknown_axes(arguments))
@@ -136,6 +145,14 @@ def _save_common_form(
         if description is None:
             form["constants"][name] = writer.constant(samples[0].constants[name])
     return {"args": encode(list(args), what), "kwargs": encode(kwargs, what), **form}
+
+
+class _AbstractFunction(Function):
+    """A function that is traced without running kernels."""
+
+    @staticmethod
+    def _zeros(shape: Sequence[int], dtype: np.dtype) -> AbstractArray:
+        return AbstractArray(tuple(shape), dtype)
 
 
 def _default(parameter: inspect.Parameter) -> Any:

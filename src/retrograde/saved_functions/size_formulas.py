@@ -162,10 +162,19 @@ def _common_constant(arrays: list[np.ndarray], sizes: list[tuple]) -> dict | Non
     shape = merged([list(array.shape) for array in arrays], sizes)
     if first.size and all(np.all(array == first.flat[0]) for array in arrays):
         return {"filled": first.flat[0].item(), "shape": shape, "dtype": dtype}
+    if first.ndim == 2 and all(np.array_equal(array, _triangle(array)) for array in arrays):
+        return {"triangle": True, "shape": shape, "dtype": dtype}
+    if first.dtype.kind == "b":
+        raise NoCommonForm
     counts = [np.arange(array.size, dtype=array.dtype).reshape(array.shape) for array in arrays]
     if all(np.array_equal(array, count) for array, count in zip(arrays, counts, strict=True)):
         return {"counted": True, "shape": shape, "dtype": dtype}
     raise NoCommonForm
+
+
+def _triangle(like: np.ndarray) -> np.ndarray:
+    """Returns a matrix with ones on and below the diagonal, as in causal masks."""
+    return np.tri(*like.shape, dtype=like.dtype)
 
 
 def _number(values: list, sizes: list[tuple]) -> Any:
@@ -200,6 +209,8 @@ def constant_for(data: Mapping, sizes: Sequence[int]) -> np.ndarray:
         return np.array(data["elements"]).astype(dtype).reshape(shape)
     if "filled" in data:
         return np.full(shape, data["filled"], dtype)
+    if "triangle" in data:
+        return np.tri(*shape, dtype=dtype)
     return np.arange(math.prod(shape)).astype(dtype).reshape(shape)
 
 

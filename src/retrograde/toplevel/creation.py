@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces, placement
+from retrograde.core.abstract import AbstractArray, created_from_sizes, is_abstract
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.arguments import MAX_ELEMENTS, integer, integers, shape_from
@@ -21,6 +22,7 @@ from retrograde.values.composites import CompositeTensor, dispatched
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import allocate, exhausted, invalid
 from retrograde.values.shapes import normalize_axis
+from retrograde.values.sizes import has_size
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Const") -> Tensor:
@@ -93,6 +95,8 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any 
 
 
 def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
+    if namespaces.foreign and has_size(shape):
+        return Tensor(AbstractArray(shape, dtype))
     if dtype.kind == "O":
         if value:
             raise TypeError(f"Cannot convert {value} to a tensor of dtype string.")
@@ -162,6 +166,8 @@ def eye(
         )
     batch = () if batch_shape is None else shape_from(batch_shape, "eye")
     shape = shape_from((*batch, *rows, *columns), "eye")
+    if namespaces.foreign and has_size(shape):
+        return zeros(shape, dtype)
     matrix = allocate("eye", np.eye, *shape[-2:], dtype=numpy_dtype(dtype))
     return Tensor(np.broadcast_to(matrix, shape) if batch else matrix)
 
@@ -214,12 +220,16 @@ def range(
     """
     if limit is None:
         start, limit = 0, start
-    if tensor_or_variable(start) is None and tensor_or_variable(delta) is None:
+    fixed_start = tensor_or_variable(start) is None and tensor_or_variable(delta) is None
+    if fixed_start or is_abstract(start) or is_abstract(delta):
         return _range(start, limit, delta, dtype)  # a trace need only check the length
     return _dynamic_range(start, limit, delta, dtype)
 
 
 def _range(start: Any, limit: Any, delta: Any, dtype: Any) -> Tensor:
+    abstract = created_from_sizes(_range, start, limit, delta, dtype)
+    if abstract is not None:
+        return abstract
     numpy_type = numpy_dtype(dtype)
     ends = [
         np.asarray(as_tensor(x, None if tensor_or_variable(x) is not None else numpy_type))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.abstract import array_of_sizes
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integers
 from retrograde.ops.casting import identity
@@ -18,6 +19,7 @@ from retrograde.values.composites import CompositeTensor, dispatched
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid, to_list
 from retrograde.values.shapes import TensorShape, broadcast
+from retrograde.values.sizes import has_size
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 
@@ -28,7 +30,9 @@ def shape(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     >>> tf.shape([[1, 2, 3]]).numpy()
     array([1, 3], dtype=int32)
     """
-    return Tensor(np.array(_shape_of(input), numeric_dtype(out_type, np.int32, "shape")))
+    dtype = numeric_dtype(out_type, np.int32, "shape")
+    sizes = _shape_of(input)
+    return Tensor(array_of_sizes(sizes, dtype) if has_size(sizes) else np.array(sizes, dtype))
 
 
 def _shape_of(x: Any) -> tuple[int, ...]:
@@ -46,7 +50,8 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: Any = None
 def size(input: Any, out_type: Any = None, name: Any = None) -> Tensor:
     """Returns the number of elements."""
     dtype = numeric_dtype(out_type, np.int32, "size")
-    return Tensor(np.asarray(math.prod(_shape_of(input)), dtype)[()])
+    count = math.prod(_shape_of(input))
+    return Tensor(array_of_sizes(count, dtype) if has_size(count) else np.asarray(count, dtype)[()])
 
 
 @dispatched

@@ -10,13 +10,14 @@ from typing import Any
 
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.errors import invalid
+from retrograde.values.sizes import Size
 
 _MAX_AXES = 254  # as in TensorFlow
 
 
 def _dimension(value: Any) -> int | None:
-    if value is None:
-        return None
+    if value is None or type(value) is Size:
+        return value
     size = operator.index(value)
     if size < 0:
         raise ValueError(f"A dimension must be at least 0. Received: {size}.")

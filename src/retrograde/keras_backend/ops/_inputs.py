@@ -10,6 +10,7 @@ import numpy as np
 from keras.src.backend import config
 from keras.src.backend.common import dtypes as keras_dtypes
 
+from retrograde.core.abstract import is_abstract
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 from retrograde.ops.casting import to_dtype
@@ -152,6 +153,8 @@ def at_least_float32(x: Tensor) -> Tensor:
 
 def to_int(value: Any) -> int:
     """Converts an integer or an integer tensor to a Python int."""
+    if is_abstract(value):
+        return value if isinstance(value, int) else value._spec.item()
     return value if type(value) is int else operator.index(value)
 
 
@@ -161,6 +164,8 @@ def to_ints(value: Any) -> tuple[int, ...]:
         return (value,)
     if isinstance(value, (list, tuple)):
         return tuple(map(to_int, value))
+    if is_abstract(value):
+        return (value,) if isinstance(value, int) else tuple(value._spec.integers())
     array = np.asarray(value)
     return tuple(array.reshape(-1).tolist()) if array.dtype.kind in "iu" else (to_int(value),)
 

@@ -10,8 +10,10 @@ from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 import retrograde
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import cast, convert_to_numpy, convert_to_tensor, is_tensor
+from retrograde.keras_backend.ops._inputs import to_int, to_ints
 from retrograde.keras_backend.symbolic import compute_output_spec
 from retrograde.keras_backend.variable import Variable
+from retrograde.ops.shaping import broadcast_to
 from retrograde.toplevel.devices import device as device_scope
 
 SUPPORTS_SPARSE_TENSORS = False
@@ -99,12 +101,17 @@ def while_loop(cond, body, loop_vars, maximum_iterations=None):
         result = body(*values)
         return tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
+    if in_symbolic_scope():  # the condition has no value, and the shapes are those of one step
+        end = step(*start)
+        return end if is_sequence else end[0]
     end = retrograde.while_loop(cond, step, start, maximum_iterations=maximum_iterations)
     return end if is_sequence else end[0]
 
 
 def fori_loop(lower, upper, body_fun, init_val):
     """Repeats `val = body_fun(i, val)` for `i` in `range(lower, upper)`."""
+    if in_symbolic_scope():
+        return body_fun(lower, init_val)
     val = init_val
     for i in range(int(lower), int(upper)):
         val = body_fun(i, val)
@@ -133,6 +140,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
     carry = tree.map_structure(convert_to_tensor, init)
+    if in_symbolic_scope():
+        return _scan_once(f, carry, xs, length)
     rows = _rows(xs, length)
     ys = []
     for row in reversed(rows) if reverse else rows:
@@ -141,6 +150,20 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
     if reverse:
         ys.reverse()
     return carry, tree.map_structure(lambda *y: retrograde.stack(y), *ys)
+
+
+def _scan_once(f, carry, xs, length):
+    """Returns results of the shapes of a scan, from one step."""
+    row = tree.map_structure(lambda x: convert_to_tensor(x)[0], xs)
+    if length is None:
+        length = convert_to_tensor(tree.flatten(xs)[0])._spec.shape[0]
+    carry, y = f(carry, row)
+
+    def repeated(y):
+        y = convert_to_tensor(y)
+        return broadcast_to(y, shape=(to_int(length), *y._spec.shape))
+
+    return carry, tree.map_structure(repeated, carry if y is None else y)
 
 
 def _rows(xs, length):
@@ -167,6 +190,8 @@ def associative_scan(f, elems, reverse=False, axis=0):
         a, b = (tree.pack_sequence_as(elems, x) for x in (a, b))
         return [convert_to_tensor(y) for y in tree.flatten(f(a, b))]
 
+    if in_symbolic_scope():
+        return tree.pack_sequence_as(elems, combine(flat, flat))
     flat = [retrograde.reverse(x, [axis]) for x in flat] if reverse else flat
     result = _associative_scan(combine, flat, axis)
     result = [retrograde.reverse(x, [axis]) for x in result] if reverse else result
@@ -218,7 +243,7 @@ def _interleave(even, odd, n, axis):
 def scatter(indices, values, shape):
     """Returns zeros of `shape` with `values` added at `indices`."""
     values = convert_to_tensor(values)
-    return retrograde.scatter_nd(_signed_indices(indices), values, [int(n) for n in shape])
+    return retrograde.scatter_nd(_signed_indices(indices), values, to_ints(shape))
 
 
 def scatter_update(inputs, indices, updates, reduction=None):

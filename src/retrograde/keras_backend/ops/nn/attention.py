@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from retrograde.core.abstract import created_from_sizes
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import at_least_float32, promote
@@ -72,5 +73,10 @@ def _combined_mask(mask, is_causal, shape):
     mask = None if mask is None else cast(mask, "bool")
     if not is_causal:
         return mask
-    causal = convert_to_tensor(np.tril(np.ones(shape, bool)))
+    causal = created_from_sizes(_causal_mask, shape)
+    causal = _causal_mask(shape) if causal is None else causal
     return causal if mask is None else apply(ar.logical_and, (mask, causal))
+
+
+def _causal_mask(shape):
+    return convert_to_tensor(np.tril(np.ones(shape, bool)))

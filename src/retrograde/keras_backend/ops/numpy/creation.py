@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import retrograde as tf
+from retrograde.core.abstract import created_from_sizes
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import convert_to_tensor
 from retrograde.keras_backend.ops._inputs import (
@@ -25,6 +26,7 @@ from retrograde.ops.arithmetic import log, power, sign
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import exp, floor
 from retrograde.ops.shaping import broadcast_to, concat, take_slice
+from retrograde.values.sizes import has_size
 
 
 def array(x, dtype=None):
@@ -36,11 +38,11 @@ def array(x, dtype=None):
 
 
 def zeros(shape, dtype=None):
-    return Tensor(np.zeros(to_ints(shape), numpy_dtype(dtype)))
+    return tf.zeros(to_ints(shape), numpy_dtype(dtype))
 
 
 def ones(shape, dtype=None):
-    return Tensor(np.ones(to_ints(shape), numpy_dtype(dtype)))
+    return tf.ones(to_ints(shape), numpy_dtype(dtype))
 
 
 empty = zeros
@@ -93,8 +95,13 @@ def arange(start, stop=None, step=None, dtype=None):
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
+    abstract = created_from_sizes(_arange, start, stop, step, kind)
+    return _arange(start, stop, step, kind) if abstract is None else abstract
+
+
+def _arange(start, stop, step, dtype):
     ends = [_number(v) for v in (start, stop, step)]
-    return Tensor(np.arange(*ends).astype(kind))
+    return Tensor(np.arange(*ends).astype(dtype))
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
@@ -150,6 +157,9 @@ def _matrix(make):
 
     def function(N, M=None, k=0, dtype=None):
         columns = None if M is None else to_int(M)
+        shape = (to_int(N), to_int(N) if columns is None else columns)
+        if has_size(shape):
+            return zeros(shape, dtype)
         return Tensor(make(to_int(N), columns, to_int(k), dtype=bool).astype(numpy_dtype(dtype)))
 
     return function
