@@ -67,9 +67,10 @@ ERRORS = {
         "`padded_shapes` must contain shapes. Received: ([3], []).",
     ),
     "rebatch": (
-        lambda: Dataset.range(3).batch(2).rebatch([1, 0]),
+        lambda: Dataset.range(3).batch(2).rebatch([1, -1]),
         tf.errors.InvalidArgumentError,
-        "rebatch: batch_size must be greater than zero. Received: 0.",
+        "rebatch: batch_size must not be negative, and at least one size must be greater than "
+        "zero. Received: [1, -1].",
     ),
     "rebatch_without_sizes": (
         lambda: Dataset.range(3).batch(2).rebatch([]),
@@ -312,10 +313,10 @@ ERRORS = {
         TypeError,
         "as_numpy_iterator() does not support values of type Dataset.",
     ),
-    "batch_of_datasets": (
-        lambda: list(Dataset.range(3).window(2).batch(2)),
+    "batch_of_slices": (
+        lambda: list(Dataset.from_tensors(tf.IndexedSlices([[1.0]], [0])).batch(2)),
         TypeError,
-        "Elements of type Dataset cannot be batched.",
+        "Elements of type IndexedSlices cannot be batched.",
     ),
     "choose_type": (
         lambda: Dataset.choose_from_datasets([Dataset.range(1)], Dataset.from_tensor_slices([0])),

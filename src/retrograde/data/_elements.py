@@ -172,8 +172,6 @@ def row_spec(spec: TypeSpec) -> TypeSpec:
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, rank, spec.row_splits_dtype)
     if isinstance(spec, TensorSpec):
         return TensorSpec(spec.shape[1:], spec.dtype)
-    if hasattr(spec, "_row_spec"):
-        return spec._row_spec()
     shape, *others = spec._serialize()
     return type(spec)(shape[1:], *others)
 

@@ -130,7 +130,7 @@ def check_padded_shapes(spec: Any, shapes: Any) -> None:
         if not isinstance(leaf, TensorSpec):
             raise TypeError(
                 "`padded_batch` is only supported for datasets of tensors. Received: elements of "
-                f"{leaf!r}."
+                f"type {leaf.value_type.__name__}."
             )
         if shapes is None and leaf.shape.rank is None:
             raise ValueError(

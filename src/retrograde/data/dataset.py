@@ -312,10 +312,12 @@ class DatasetSpec(TypeSpec):
         """The number of datasets along each axis; `()` for one dataset."""
         return self._shape
 
-    def _batched(self, size: int | None) -> DatasetSpec:
+    def _batch(self, size: int | None) -> DatasetSpec:
         return DatasetSpec(self._element_spec, TensorShape([size]).concatenate(self._shape))
 
-    def _row_spec(self) -> DatasetSpec:
+    def _unbatch(self) -> DatasetSpec:
+        if not self._shape.rank:
+            raise ValueError(f"Cannot take rows of {self!r}. Expected a list of datasets.")
         return DatasetSpec(self._element_spec, self._shape[1:])
 
     @property
@@ -362,7 +364,7 @@ class DatasetList(CompositeTensor):
                 "Datasets in a list must have compatible element specs. Received: "
                 f"{', '.join(map(str, (first, *others)))}."
             )
-        return spec._batched(len(self._datasets))
+        return spec._batch(len(self._datasets))
 
     def _join_datasets(self, values: Sequence[Any]) -> DatasetList:
         return DatasetList(values)
