@@ -19,6 +19,7 @@ from retrograde import math as math
 from retrograde import nest as nest
 from retrograde import nn as nn
 from retrograde import optimize as optimize
+from retrograde import profiler as profiler
 from retrograde import quantization as quantization
 from retrograde import ragged as ragged
 from retrograde import random as random

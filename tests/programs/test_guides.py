@@ -83,8 +83,7 @@ def test_a_guide_has_cells_and_uses_only_supported_names(name):
         "tf.experimental.dtensor": "A program runs on one machine and one device.",
         "tf.autograph.to_code": "tf.function traces operations; it does not rewrite source code.",
         "tf.Graph": "Operations run eagerly; there are no graphs.",
-        "tf.experimental.ExtensionType": "Use a Python class or a dataclass of tensors.",
-        "tf.profiler.experimental": "Use cProfile, time.perf_counter or GradientTape.profile.",
+        "tf.profiler.experimental.client": "Call tf.profiler.experimental.start in the program.",
     }.items(),
 )
 def test_unsupported_names_of_the_guides_are_explained(name, reason, tmp_path):

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -66,6 +67,8 @@ class ExtensionType(CompositeTensor):
                     "reserved."
                 )
         cls._field_cache = None
+        frame = sys._getframe(1)  # the scope of the class statement, for annotations as strings
+        cls._scope = {**frame.f_globals, **frame.f_locals, cls.__name__: cls}
         with contextlib.suppress(NameError):  # an annotation names a class that is defined later
             cls._fields()
         constructor = cls.__dict__.get("__init__")
@@ -80,14 +83,14 @@ class ExtensionType(CompositeTensor):
         """Returns the fields of this class and its bases, in order of definition."""
         if cls._field_cache is None:
             hints: dict[str, Any] = {}
-            for base in reversed(cls.__mro__):
-                if issubclass(base, ExtensionType) and base.__module__ not in _OWN_MODULES:
-                    own = inspect.get_annotations(base)
-                    resolved = _resolve(base, own)
-                    hints |= {name: resolved[name] for name in own}
+            for base in reversed(cls.__mro__[1:]):
+                if issubclass(base, ExtensionType) and base is not ExtensionType:
+                    hints |= {field.name: field.annotation for field in base._fields()}
+            hints |= _resolve(inspect.get_annotations(cls), cls._scope)
             cls._field_cache = tuple(
                 [_make_field(cls, name, annotation) for name, annotation in hints.items()]
             )
+            cls._scope = {}  # annotations are resolved
         return cls._field_cache
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -179,9 +182,6 @@ def _batching() -> Any:
     return importlib.import_module("retrograde.extension_types.batching")
 
 
-_OWN_MODULES = ("retrograde.extension_types.types", "retrograde.extension_types.batching")
-
-
 def _reflected(name: str) -> Callable:
     """Returns an operator method for a tensor on the left, which calls a function of `tf.math`."""
 
@@ -211,12 +211,12 @@ def _immutable(name: str) -> AttributeError:
     )
 
 
-def _resolve(cls: type, annotations: dict[str, Any]) -> dict[str, Any]:
-    """Evaluates annotations that are strings."""
+def _resolve(annotations: dict[str, Any], scope: dict[str, Any]) -> dict[str, Any]:
+    """Evaluates annotations that are strings or contain strings."""
     if not any(isinstance(a, str) or typing.get_args(a) for a in annotations.values()):
         return annotations
-    holder = type(cls.__name__, (), {"__annotations__": annotations, "__module__": cls.__module__})
-    return typing.get_type_hints(holder, localns={cls.__name__: cls})
+    holder = type("Annotations", (), {"__annotations__": annotations})
+    return typing.get_type_hints(holder, globalns=scope)
 
 
 def _make_field(cls: type, name: str, annotation: Any) -> Field:

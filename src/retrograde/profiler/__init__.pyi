@@ -1,0 +1,1 @@
+from retrograde.profiler import experimental as experimental
