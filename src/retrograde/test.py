@@ -11,7 +11,7 @@ import re
 import tempfile
 import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor, holds_tensor
+from retrograde.sparse.tensor import SparseTensor
 from retrograde.toplevel.devices import DeviceSpec
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_float, shown
@@ -50,6 +51,14 @@ _SEED = 87654321  # the same as in TensorFlow
 
 
 # Gradients
+
+
+class SparseTensorValue(NamedTuple):
+    """The arrays of a sparse tensor, which `TestCase.evaluate` returns."""
+
+    indices: np.ndarray
+    values: np.ndarray
+    dense_shape: np.ndarray
 
 
 def compute_gradient(
@@ -243,6 +252,9 @@ class TestCase(unittest.TestCase):
         if isinstance(leaf, IndexedSlices):
             parts = (leaf.values, leaf.indices, leaf.dense_shape)
             return IndexedSlices(*(self._evaluate_leaf(part) for part in parts))
+        if isinstance(leaf, SparseTensor):
+            parts = (leaf.indices, leaf.values, leaf.dense_shape)
+            return SparseTensorValue(*(self._evaluate_leaf(part) for part in parts))
         if isinstance(leaf, CompositeTensor):
             return leaf
         if tensor is None:

@@ -208,3 +208,18 @@ def test_datasets_in_a_list_must_have_compatible_specs():
         Dataset.from_tensor_slices([Dataset.range(3), Dataset.from_tensors(1.0)])
     with pytest.raises(ValueError):
         Dataset.from_tensor_slices(Dataset.range(3))
+
+
+def test_rows_of_components_are_compared_when_the_dataset_is_created():
+    with pytest.raises(ValueError, match=r"matching leading dimension. Encountered \[7, 8\]"):
+        Dataset.from_tensors((np.arange(7), np.arange(8))).unbatch()
+
+
+def test_datasets_have_no_numpy_arrays():
+    with pytest.raises(TypeError, match="does not support values of type Dataset"):
+        Dataset.from_tensors(Dataset.range(3)).as_numpy_iterator()
+
+
+def test_names_in_a_dataset_must_be_scalars():
+    with pytest.raises(TypeError, match="must contain .* scalars"):
+        tf.data.TextLineDataset(Dataset.from_tensors(["a", "b"]))

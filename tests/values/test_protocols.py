@@ -195,3 +195,39 @@ def test_defaults_of_csv_columns_have_at_most_one_element(default):
         match="must be a scalar or a vector with at most one element",
     ):
         tf.io.decode_csv(["1", "2"], [default])
+
+
+def test_unflatten_may_be_a_method():
+    class Scaled:
+        def __init__(self, value):
+            self.value = value
+
+        def __tf_flatten__(self):
+            return (), (self.value,)
+
+        def __tf_unflatten__(self, metadata, components):
+            return Scaled(*components)
+
+    assert tf.nest.map_structure(lambda x: x + 1, Scaled(2)).value == 3
+
+
+def test_evaluated_sparse_tensors_are_tuples_of_arrays():
+    indices, values, shape = tf.test.TestCase().evaluate(tf.SparseTensor([[1]], [5.0], [3]))
+
+    assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[1]], [5.0], [3])
+
+
+def test_too_many_indices_with_an_ellipsis_are_an_index_error():
+    with pytest.raises(IndexError, match="Too many indices for a RaggedTensor of 2 axes: 3"):
+        tf.ragged.constant([[1], [2, 3]])[..., 0, 0, 0]
+
+
+def test_axes_of_ragged_reductions_are_integers():
+    with pytest.raises(TypeError, match="axis: expected integers"):
+        tf.reduce_sum(tf.ragged.constant([[1], [2, 3]]), ["x"])
+
+
+def test_device_types_may_be_unknown():
+    spec = tf.DeviceSpec.from_string("/job:worker/device:Funny:2")
+
+    assert (spec.job, spec.device_type, spec.device_index) == ("worker", "Funny", 2)

@@ -120,7 +120,9 @@ class BatchMethods(BaseDataset):
         spec = lambda: map_specs(row_spec, self._node.spec)  # noqa: E731
         if not self._node.spec_needs_call:
             spec()
-            _transforms.check_has_rows(specs_of_tensors(self._node.spec), self._node.spec)
+            specs = specs_of_tensors(self._node.spec)
+            _transforms.check_has_rows(specs, self._node.spec)
+            _transforms.check_row_counts({s.shape[:1].as_list()[0] for s in specs if s.shape.rank})
         return self._transform(
             lambda elements, _run: _transforms.unbatch_elements(elements),
             "Unbatch",

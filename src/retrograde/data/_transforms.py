@@ -122,12 +122,18 @@ def unbatch_elements(elements: Iterator) -> Iterator:
         flat, pack = nest.flatten_with_pack(element)
         counts = row_counts(flat)
         check_has_rows(counts, element)
-        if len(counts) > 1:
-            raise ValueError(
-                "`unbatch()` is only supported for datasets of elements whose components have a "
-                f"matching leading dimension. Encountered {sorted(counts)}."
-            )
+        check_row_counts(counts)
         yield from zip_rows(flat, pack)
+
+
+def check_row_counts(counts: set[int | None]) -> None:
+    """Raises an error if components have different numbers of rows. `None` is unknown."""
+    known = counts - {None}
+    if len(known) > 1:
+        raise ValueError(
+            "`unbatch()` is only supported for datasets of elements whose components have a "
+            f"matching leading dimension. Encountered {sorted(known)}."
+        )
 
 
 def check_has_rows(tensors: Collection, element: Any) -> None:

@@ -275,6 +275,10 @@ class Dataset(ElementMethods, BatchMethods):
 
     def as_numpy_iterator(self) -> NumpyIterator:
         """Returns an iterator over the elements as NumPy arrays."""
+        if not self._node.spec_needs_call:
+            for leaf in nest.flatten(self.element_spec):
+                if isinstance(leaf, DatasetSpec):
+                    raise TypeError("as_numpy_iterator() does not support values of type Dataset.")
         return NumpyIterator(iter(self))
 
     def __iter__(self) -> DatasetIterator:

@@ -125,6 +125,11 @@ def read_elements(
                 "The `filenames` argument must contain `tf.string` elements. Got a dataset of "
                 f"elements {files.element_spec!r}."
             )
+        if not files._node.spec_needs_call and files.element_spec.shape.rank not in (0, None):
+            raise TypeError(
+                "The `filenames` argument must contain `tf.string` scalars. Got a dataset of "
+                f"elements {files.element_spec!r}."
+            )
     else:
         files = Dataset.from_tensor_slices(np.atleast_1d(file_names(filenames)))
 

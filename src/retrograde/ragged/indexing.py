@@ -39,7 +39,8 @@ def _expand_ellipsis(keys: list, rank: int) -> list:
     """Replaces the ellipsis by slices."""
     count = sum(k is not None and k is not Ellipsis for k in keys)
     if count > rank or keys.count(Ellipsis) > 1:
-        raise invalid(f"Too many indices for a RaggedTensor of {rank} axes: {count}.")
+        error = IndexError if Ellipsis in keys else invalid
+        raise error(f"Too many indices for a RaggedTensor of {rank} axes: {count}.")
     if Ellipsis not in keys:
         return keys
     i = keys.index(Ellipsis)

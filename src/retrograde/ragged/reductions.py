@@ -68,7 +68,9 @@ def reduce(primitive: Primitive, x: RaggedTensor, axis: Any, keepdims: Any) -> A
 
 
 def _axes(axis: Any, rank: int) -> list[int]:
-    axes = range(rank) if axis is None else integer_array(axis, "axis").reshape(-1).tolist()
+    axes = (
+        range(rank) if axis is None else integer_array(axis, "axis", TypeError).reshape(-1).tolist()
+    )
     for a in axes:
         if not -rank <= a < rank:
             raise ValueError(f"axis={a} is out of bounds: expected -{rank} <= axis < {rank}.")

@@ -32,7 +32,8 @@ class DeviceSpec:
         self._job = job
         self._replica = None if replica is None else as_int(replica, "DeviceSpec: replica")
         self._task = None if task is None else as_int(task, "DeviceSpec: task")
-        self._device_type = None if device_type is None else device_type.upper()
+        is_known = device_type is not None and device_type.upper() in _KNOWN_TYPES
+        self._device_type = device_type.upper() if is_known else device_type
         self._device_index = (
             None if device_index is None else as_int(device_index, "DeviceSpec: device_index")
         )
@@ -47,9 +48,11 @@ class DeviceSpec:
             if attribute in ("job", "replica", "task") and len(values) == 1:
                 fields[attribute] = values[0]
                 continue
+            is_known = attribute.upper() in _KNOWN_TYPES
             if attribute == "device":
                 attribute, *values = values or [""]
-            if attribute.upper() not in _KNOWN_TYPES or len(values) > 1:
+                is_known = bool(attribute)
+            if not is_known or len(values) > 1:
                 raise ValueError(
                     f"Unknown attribute '{attribute}' is encountered while parsing the device "
                     f"spec: '{as_text(spec)}'. Expected a name like '/CPU:0' or "

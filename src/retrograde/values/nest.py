@@ -123,5 +123,5 @@ def rebuild(structure: Any, inner: list) -> Any:
     if hasattr(structure, "_fields"):
         return kind(*inner)
     if hasattr(kind, "__tf_flatten__"):
-        return kind.__tf_unflatten__(structure.__tf_flatten__()[0], tuple(inner))
+        return structure.__tf_unflatten__(structure.__tf_flatten__()[0], tuple(inner))
     return inner if kind is range or isinstance(structure, MappingView) else kind(inner)
