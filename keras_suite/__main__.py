@@ -65,6 +65,11 @@ def _enable_distribution(next_line: str) -> dict[str, str]:
     return {old: old.replace('!= "jax"', 'not in ("jax", "retrograde")')}
 
 
+_ONLY_TENSORFLOW = 'backend.backend() != "tensorflow",\n        reason="This test is native'
+
+# The tests of exported models load them with retrograde.
+_LOADED_BY_RETROGRADE = {"import tensorflow as tf": "import retrograde as tf"}
+
 _PROPER = 'reason="Only JAX has the proper backend distribution lib",\n)\n'
 
 TEST_CHANGES = {
@@ -78,6 +83,18 @@ TEST_CHANGES = {
     # Tensors of retrograde hold JAX arrays, and are not JAX arrays themselves.
     "backend/jax/distribution_lib_test.py": {
         "inputs, callback=lambda": "backend_dlib._to_backend_tensor(inputs), callback=lambda"
+    },
+    "export/saved_model_test.py": {
+        **_LOADED_BY_RETROGRADE,
+        **WITH_RETROGRADE,
+        '        "jax",\n        # "torch",': '        "jax", "retrograde",\n        # "torch",',
+        _ONLY_TENSORFLOW: _ONLY_TENSORFLOW.replace(
+            '!= "tensorflow"', 'not in ("tensorflow", "retrograde")'
+        ),
+    },
+    "export/tfsm_layer_test.py": {
+        **_LOADED_BY_RETROGRADE,
+        'backend.backend() != "tensorflow"': 'backend.backend() != "retrograde"',
     },
     "trainers/trainer_test.py": {
         'elif backend.backend() == "numpy":': 'elif backend.backend() == "retrograde":',
