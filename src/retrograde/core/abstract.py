@@ -146,7 +146,8 @@ def _known_values(arrays: Sequence[Any]) -> list[list] | None:
     for x in arrays:
         if (type(x) is AbstractArray and x.values is None) or x.size > _MOST_VALUES:
             return None
-    return [[x.values[i] if type(x) is AbstractArray else x for x in arrays] for i in (0, 1)]
+    pairs: list[Any] = [x.values if type(x) is AbstractArray else (x, x) for x in arrays]
+    return [[pair[case] for pair in pairs] for case in (0, 1)]
 
 
 def _parts(primitive: Any, result: Any) -> Sequence[Any]:

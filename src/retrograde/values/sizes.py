@@ -84,8 +84,8 @@ for _name in ("add", "sub", "mul", "floordiv", "mod"):
     _function = getattr(operator, _name)
     setattr(Size, f"__{_name}__", _binary(_function, reflected=False))
     setattr(Size, f"__r{_name}__", _binary(_function, reflected=True))
-Size.__mod__ = _remainder  # type: ignore[method-assign, assignment]
-Size.__neg__ = lambda self: in_both_cases(*[-n for n in cases(self)])  # type: ignore[method-assign, assignment]
+setattr(Size, "__mod__", _remainder)  # noqa: B010
+setattr(Size, "__neg__", lambda self: in_both_cases(*[-n for n in cases(self)]))  # noqa: B010
 
 
 class Notes(NamedTuple):
