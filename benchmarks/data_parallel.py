@@ -32,6 +32,7 @@ RATE = 0.05
 PROCESSES = 2
 ROUNDS, STEPS = 15, 40
 TIME_LIMIT = 110.0
+REPLY = "reply: "  # begins lines of a process that are not the output of gloo
 MODULES = {
     "retrograde_xla": "benchmarks.data_parallel_tf",
     "retrograde_function": "benchmarks.data_parallel_tf",
@@ -67,13 +68,13 @@ def serve(step, loss):
     """
     import time
 
-    print("ready", flush=True)
+    print(f"{REPLY}0", flush=True)
     for line in sys.stdin:
         begun = time.perf_counter()
         for _ in range(int(line)):
             step()
         last = loss()  # waits for the end of the last step
-        print(json.dumps([time.perf_counter() - begun, last]), flush=True)
+        print(REPLY + json.dumps([time.perf_counter() - begun, last]), flush=True)
 
 
 class Cluster:
@@ -108,19 +109,21 @@ class Cluster:
     def wait(self):
         """Waits until all processes are connected."""
         for process in self.processes:
-            if process.stdout.readline().strip() != "ready":
-                raise RuntimeError(f"{self.name} did not start")
+            self._reply(process)
 
     def run(self, steps):
         """Returns the seconds per step of the slowest process, and the losses of all."""
         for process in self.processes:
             process.stdin.write(f"{steps}\n")
             process.stdin.flush()
-        lines = [process.stdout.readline() for process in self.processes]
-        if not all(lines):
-            raise RuntimeError(f"{self.name}: a process ended, or the time limit was reached")
-        replies = [json.loads(line) for line in lines]
+        replies = list(map(self._reply, self.processes))
         return max(seconds for seconds, _ in replies) / steps, [loss for _, loss in replies]
+
+    def _reply(self, process):
+        for line in process.stdout:
+            if line.startswith(REPLY):
+                return json.loads(line.removeprefix(REPLY))
+        raise RuntimeError(f"{self.name}: a process ended, or the time limit was reached")
 
     def stop(self):
         """Ends the processes."""

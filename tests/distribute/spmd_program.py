@@ -113,4 +113,39 @@ def workers():
 
     WorkerProgram.run = observed
     found = {mode: programs.training(mode, steps=14, rows=43) for mode in ("replayed", "xla")}
-    return found | {"compiled": outcomes}
+    found["compiled"] = list(outcomes)
+    outcomes.clear()
+    found["weights"] = _trained_with_known_and_new_shapes()
+    return found | {"one worker traces": outcomes}
+
+
+def _trained_with_known_and_new_shapes():
+    """Returns weights after a step for which one of two workers has a trace.
+
+    First they come from a function that has run with other shapes, and then from a new function.
+    """
+    strategy = programs.make_strategy()
+    rank = strategy.cluster_resolver.task_id
+    x, y = programs.data(4)
+    with strategy.scope():
+        w = tf.Variable(tf.ones([6, 1]))
+
+    def replica(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.tanh(x @ w - y) ** 2)
+        gradient = tape.gradient(loss, w)
+        w.assign_sub(0.1 * tf.distribute.get_replica_context().all_reduce("SUM", gradient))
+
+    def new_function():
+        return tf.function(lambda *args: strategy.run(replica, args), jit_compile=True)
+
+    def step(train, rows):
+        train(tf.constant(x[:rows]), tf.constant(y[:rows]))
+        return w.numpy()
+
+    train = new_function()
+    for rows in (4, 2 if rank == 0 else 4):
+        before = step(train, rows)
+    trained = [step(train, 2)]
+    w.assign(before)
+    return [*trained, step(new_function(), 2)]

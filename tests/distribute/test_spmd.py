@@ -72,3 +72,13 @@ def test_workers_compile_steps_except_for_batches_of_different_shapes(two_worker
             np.testing.assert_allclose(x, y, rtol=0, atol=TOLERANCE)
     for x, y in zip(first["xla"]["weights"], second["xla"]["weights"], strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+def test_a_step_has_the_same_bits_if_some_workers_trace_it(two_workers):
+    for worker in two_workers:
+        first, again = worker["compiled"]["weights"]
+        np.testing.assert_array_equal(first, again)
+    # Worker 0 traces steps 1, 2 and 4. Worker 1 traces steps 1, 3 and 4. In step 2 they have
+    # different programs. A worker with a trace compares programs before and after the step.
+    outcomes = [worker["compiled"]["one worker traces"] for worker in two_workers]
+    assert outcomes == [[True, False, False, True, True], [True, False, False, True, True]]
