@@ -125,3 +125,19 @@ def source_of_function(function):
         return inspect.getsource(function)
     except (OSError, TypeError):
         return ""
+
+
+@pytest.fixture
+def numpy_behavior():
+    """Enables NumPy behavior, which is global, for one test."""
+    saved = {cls: dict(vars(cls)) for cls in (retrograde.Tensor, retrograde.Variable)}
+    functions = retrograde.experimental.numpy
+    functions.experimental_enable_numpy_behavior()
+    yield functions.experimental_enable_numpy_behavior
+    functions.dtypes.prefer_float32(False)
+    for cls, attributes in saved.items():
+        for name, value in dict(vars(cls)).items():
+            if name not in attributes:
+                delattr(cls, name)
+            elif value is not attributes[name]:
+                setattr(cls, name, attributes[name])

@@ -804,11 +804,14 @@ def test_numpy_functions_accept_numpys_arguments():
     assert gradient(tnp.sinc, [0.0]).tolist() == [0.0]
 
 
-def test_numpy_behavior_has_two_modes():
-    enable = tf.experimental.numpy.experimental_enable_numpy_behavior
-    for mode in ("safe", "all"):
-        with pytest.raises(NotImplementedError, match="'legacy' or 'off'"):
-            enable(dtype_conversion_mode=mode)
+@pytest.mark.parametrize("mode", ["legacy", "all"])
+def test_numpy_behavior_applies_to_operators_and_not_to_functions(mode, numpy_behavior):
+    numpy_behavior(dtype_conversion_mode=mode)
+    x, y = tf.constant(1), tf.constant(1.5, tf.float64)
+    assert (x + y).dtype == tf.float64
+    assert bool(x < y)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.add(x, y)
 
 
 # Functions

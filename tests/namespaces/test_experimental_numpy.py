@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.experimental.numpy import dtypes
 from tests.data.recorded_results import evaluate, is_close
 from tests.namespaces.helpers import assert_gradients, assert_raises, float64, gradient
 
@@ -18,21 +17,6 @@ DATA = pathlib.Path(__file__).parents[1] / "data"
 EXPECTED = json.loads((DATA / "numpy_results.json").read_text())
 WITH_BEHAVIOR = json.loads((DATA / "numpy_behavior_results.json").read_text())
 NAMES = json.loads((DATA / "numpy_signatures.json").read_text())
-
-
-@pytest.fixture
-def numpy_behavior():
-    """Enables NumPy behavior, which is global, for one test."""
-    saved = {cls: dict(vars(cls)) for cls in (tf.Tensor, tf.Variable)}
-    tnp.experimental_enable_numpy_behavior()
-    yield tnp.experimental_enable_numpy_behavior
-    dtypes.prefer_float32(False)
-    for cls, attributes in saved.items():
-        for name, value in dict(vars(cls)).items():
-            if name not in attributes:
-                delattr(cls, name)
-            elif value is not attributes[name]:
-                setattr(cls, name, attributes[name])
 
 
 @pytest.mark.parametrize("call", EXPECTED)
@@ -484,16 +468,10 @@ ERRORS = [
     ),
     (lambda: tnp.random.seed(None), ValueError, "seed: expected an integer. Received: None."),
     (
-        lambda: tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="safe"),
-        NotImplementedError,
-        "experimental_enable_numpy_behavior: the mode 'safe' is not supported. Expected 'legacy' "
-        "or 'off'.",
-    ),
-    (
         lambda: tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="x"),
         ValueError,
-        "experimental_enable_numpy_behavior: `dtype_conversion_mode` must be 'legacy' or 'off'. "
-        "Received: 'x'.",
+        "experimental_enable_numpy_behavior: `dtype_conversion_mode` must be 'legacy', 'off', "
+        "'safe' or 'all'. Received: 'x'.",
     ),
 ]
 

@@ -11,6 +11,7 @@ from retrograde.experimental.numpy._inputs import promote
 from retrograde.experimental.numpy.elementwise import around, clip
 from retrograde.experimental.numpy.indexing import get_item
 from retrograde.experimental.numpy.products import matmul
+from retrograde.experimental.numpy.promotion import promoter
 from retrograde.experimental.numpy.reductions import amax, amin, mean
 from retrograde.experimental.numpy.shaping import flatten, ravel, reshape, transpose
 from retrograde.ops.operators import promote_operands
@@ -25,20 +26,18 @@ def experimental_enable_numpy_behavior(
     Tensors get some methods of arrays: `T`, `size`, `data`, `reshape`, `ravel`, `flatten`,
     `transpose`, `astype`, `clip`, `max`, `min`, `mean`, `tolist`, `+x` and `round`. Brackets accept
     arrays of indices. Operators promote different dtypes to their `result_type`, unless
-    `dtype_conversion_mode` is "off"; functions such as `tf.add` stay strict. With `prefer_float32`,
-    Python floats count as float32. TensorFlow's modes "safe" and "all" are not supported.
+    `dtype_conversion_mode` is "off"; functions such as `tf.add` stay strict. The mode "safe"
+    refuses conversions that could change values, such as int32 to float32. In the mode "all",
+    integers take the dtype of floating-point operands, however narrow it is. In both, a Python
+    number takes the dtype of the tensor. With `prefer_float32`, Python floats count as float32.
     """
-    if dtype_conversion_mode in ("safe", "all"):
-        raise NotImplementedError(
-            f"experimental_enable_numpy_behavior: the mode {shown(dtype_conversion_mode)} is not "
-            "supported. Expected 'legacy' or 'off'."
-        )
-    if dtype_conversion_mode not in ("legacy", "off"):
+    modes = {"legacy": promote, "off": None, "safe": promoter("safe"), "all": promoter("all")}
+    if dtype_conversion_mode not in modes:
         raise ValueError(
-            "experimental_enable_numpy_behavior: `dtype_conversion_mode` must be 'legacy' or "
-            f"'off'. Received: {shown(dtype_conversion_mode)}."
+            "experimental_enable_numpy_behavior: `dtype_conversion_mode` must be 'legacy', 'off', "
+            f"'safe' or 'all'. Received: {shown(dtype_conversion_mode)}."
         )
-    promote_operands(promote if dtype_conversion_mode == "legacy" else None, matmul)
+    promote_operands(modes[dtype_conversion_mode], matmul)
     dtypes.prefer_float32(prefer_float32)
     Tensor.__getitem__ = get_item
     for name, method in _METHODS.items():
