@@ -20,6 +20,7 @@ from parity import programs, recorded
 from parity.calls import all_calls
 from parity.compare import CRASH, DIFFERENT
 from parity.report import Report, page
+from tensorflow_suite.report import section
 
 PAGE = ROOT / "docs" / "parity.md"
 
@@ -126,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
             "date": datetime.date.today().isoformat(),
             "seed": str(seed),
         }
-        PAGE.write_text(page(report, properties, tables))
+        PAGE.write_text(page(report, properties, tables) + section(PAGE.read_text()))
         log(f"wrote {PAGE.relative_to(ROOT)}")
     if options.record:
         recorded.write(theirs, seed)

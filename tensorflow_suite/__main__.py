@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.environments import HOME, python_of
 from benchmarks.peers import PEER_BY_NAME, ROOT
 from benchmarks.processes import child_environment
+from parity.__main__ import version_of
 from tensorflow_suite.report import (
     Comparison,
     compare,
@@ -157,7 +158,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(failures(comparisons))
     print(table(comparisons))
     if options.write:
-        PAGE.write_text(page(PAGE.read_text(), comparisons))
+        python = python_of(PEER_BY_NAME["tensorflow"], options.environments, log)
+        PAGE.write_text(page(PAGE.read_text(), comparisons, version_of(python)))
     return int(any(comparison.failures for comparison in comparisons))
 
 

@@ -9,7 +9,23 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START, END = "<!-- counts of TensorFlow's tests -->", "<!-- end of the counts -->"
+START, END = "<!-- TensorFlow's own tests -->", "<!-- end of TensorFlow's own tests -->"
+SECTION = """\
+## TensorFlow's own tests
+
+`make tf-suite TESTS=dir` runs TensorFlow's unit tests on retrograde. `dir` has a copy of
+TensorFlow's repository, which is not part of this one. The tests import internal modules of
+TensorFlow. The runner (`tensorflow_suite/`) replaces these by modules whose attributes are public
+names, and runs the tests that do not pass here on TensorFlow with the same modules.
+
+- *applicable*: the test passes here, or on TensorFlow. Tests of graph mode, of TensorFlow 1, of
+  GPUs and of internal names are *inapplicable*.
+- *excluded*: `tensorflow_suite/excluded.toml` names the test, with the reason.
+- *missing*: the test needs a public name that retrograde does not have.
+
+Error messages are not compared, only exception classes. {count} files of TensorFlow {version} were
+run; directories without applicable tests are omitted.
+"""
 EXCLUDED = Path(__file__).with_name("excluded.toml")
 COLUMNS = ("applicable", "passed", "excluded", "failed", "missing", "inapplicable")
 
@@ -125,8 +141,17 @@ def failures(comparisons: list[Comparison]) -> str:
     return "\n".join(lines)
 
 
-def page(text: str, comparisons: list[Comparison]) -> str:
-    """Returns the page `text` with new counts between its two marks."""
+def page(text: str, comparisons: list[Comparison], version: str) -> str:
+    """Returns the page `text` with a new section between its two marks, or at its end."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    return f"{before}{START}\n\n{table(comparisons)}\n\n{END}{after}"
+    count = sum(bool(comparison.counts or comparison.notes) for comparison in comparisons)
+    introduction = SECTION.format(count=count, version=version)
+    return f"{before}{START}\n\n{introduction}\n{table(comparisons)}\n\n{END}{after or chr(10)}"
+
+
+def section(text: str) -> str:
+    """Returns the section of the page `text` with its marks; an empty string without it."""
+    _, start, rest = text.partition(START)
+    inner, end, _ = rest.partition(END)
+    return f"\n{start}{inner}{end}\n" if start else ""

@@ -74,9 +74,19 @@ def test_table_has_shares_by_directory(write):
     assert report.failures(comparisons) == (
         "ops/a_test.py::A.three: AssertionError: wrong (ops/a_test.py:7)"
     )
-    text = report.page(f"before\n{report.START}\nold\n{report.END}\nafter\n", comparisons)
-    assert "old" not in text
+
+
+def test_page_keeps_the_text_around_the_section(write):
+    folder = write("retrograde", {"A.one": PASSED})
+    comparisons = [report.compare(folder, FILE, {})]
+
+    text = report.page(f"before\n{report.START}\nold\n{report.END}\nafter\n", comparisons, "2.21")
+
+    assert "\nold\n" not in text
+    assert "1 files of TensorFlow 2.21 were" in text
     assert text.startswith("before") and text.endswith("after\n")
+    assert report.section(text).startswith(f"\n{report.START}\n\n## TensorFlow's own tests")
+    assert report.section("a page without it") == ""
 
 
 def test_files_are_found_without_services_and_benchmarks(tmp_path):
