@@ -107,7 +107,10 @@ def _rows(x: Any) -> tuple[tuple[int, ...], dict[tuple[int, ...], set]]:
     sets: dict[tuple[int, ...], set] = {}
     if isinstance(x, SparseTensor):
         shape = tuple(np.asarray(x.dense_shape).tolist())
-        pairs = zip(np.asarray(x.indices).tolist(), np.asarray(x.values).tolist(), strict=True)
+        indices = np.asarray(x.indices)
+        if np.any((indices < 0) | (indices >= np.asarray(shape))):
+            raise invalid(f"tf.sets: an index is out of range for the dense shape {shape}.")
+        pairs = zip(indices.tolist(), np.asarray(x.values).tolist(), strict=True)
         for index, value in pairs:
             sets.setdefault(tuple(index[:-1]), set()).add(value)
     else:

@@ -231,3 +231,52 @@ def test_device_types_may_be_unknown():
     spec = tf.DeviceSpec.from_string("/job:worker/device:Funny:2")
 
     assert (spec.job, spec.device_type, spec.device_index) == ("worker", "Funny", 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "splits"), [([1, 2, 3], [2, 3]), (np.zeros(0, np.int64), [0, 5])]
+)
+def test_unchecked_row_splits_are_an_error_in_to_sparse(values, splits):
+    ragged = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="The row splits"):
+        ragged.to_sparse()
+
+
+def test_sets_check_the_indices_of_sparse_tensors():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="an index is out of range"):
+        tf.sets.size(tf.SparseTensor([[4, 7], [48, 25]], [1, 1], [8, 30]))
+
+
+def test_separator_of_crosses_is_a_scalar():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="separator must be a scalar"):
+        tf.sparse.cross([], separator=tf.constant(["a", "b"]))
+
+
+def test_default_values_of_tables_have_at_most_one_axis():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be a scalar or a vector"):
+        tf.lookup.experimental.MutableHashTable(
+            tf.string, tf.int64, tf.constant([[-1, -1]], tf.int64)
+        )
+
+
+def test_names_of_vocabulary_files_are_strings():
+    index = tf.lookup.TextFileIndex
+    with pytest.raises(ValueError, match="`filename` must be one string"):
+        tf.lookup.TextFileInitializer(
+            tf.constant(1), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+        )
+
+
+def test_strings_have_no_limits():
+    with pytest.raises(ValueError, match="string has no limits"):
+        tf.string.limits  # noqa: B018
+
+
+def test_no_ragged_images_can_be_resized():
+    none = tf.RaggedTensor.from_row_splits(
+        tf.RaggedTensor.from_row_splits(tf.zeros([0, 2, 3], tf.uint8), [0]), [0]
+    )
+
+    resized = tf.image.resize(none, [4, 4])
+
+    assert (resized.shape.as_list(), resized.dtype) == ([0, 4, 4, 3], tf.float32)

@@ -116,6 +116,11 @@ class TextFileInitializer(TableInitializerBase):
     ) -> None:
         super().__init__(key_dtype, value_dtype)
         if isinstance(filename, Tensor):
+            if filename.dtype != dtypes.string or filename.ndim:
+                raise ValueError(
+                    f"`filename` must be one string. Received: {shown(filename)} for "
+                    "TextFileInitializer."
+                )
             filename = filename.numpy().decode()
         if not filename:
             raise ValueError(f"`filename` argument required for TextFileInitializer: {filename!r}")

@@ -56,6 +56,11 @@ class MutableHashTable(LookupInterface):
         check_dtypes(self._key_dtype, self._value_dtype, type(self).__name__)
         default = as_tensor(default_value, self._value_dtype.numpy_dtype)
         self._default_value = np.asarray(default)
+        if self._default_value.ndim > 1:
+            raise invalid(
+                "default_value must be a scalar or a vector. Received: shape "
+                f"{self._default_value.shape}."
+            )
         self._entries: dict[Any, Any] = {}
         self._lock = fork_safe_lock()
 

@@ -241,6 +241,10 @@ def _reshape(function: Callable, tensor: RaggedTensor, shape: Any) -> Tensor:
 def _resize(function: Callable, images: RaggedTensor, size: Any, **options: Any) -> Tensor:
     """Resizes each image. The results have one size."""
     resized = [function(_dense(image), size, **options) for image in rows.unstack_rows(images)]
+    if not resized:  # an image of one pixel has the sizes and the dtype of the result
+        flat = images.flat_values
+        pixel = Tensor(np.zeros((1, 1, flat._spec.shape[-1]), flat._spec.dtype))
+        return dense.stack([function(pixel, size, **options)])[:0]
     return dense.stack(resized)
 
 

@@ -404,7 +404,17 @@ class RaggedTensor(CompositeTensor):
         """Returns the index of each flat value along the first axis and the ragged axes."""
         indices = np.arange(self._partition.nrows)[:, None]
         for part in self._partitions:
+            if part.splits[0] or part.nrows != len(indices):  # unchecked with validate=False
+                raise invalid(
+                    "The row splits must start at 0 and match the number of values. "
+                    f"Received: {part.splits.tolist()}."
+                )
             indices = np.concatenate([indices[part.rowids], part.positions[:, None]], 1)
+        if len(indices) != self.flat_values.shape[0]:
+            raise invalid(
+                f"The row splits end at {len(indices)}, but there are "
+                f"{self.flat_values.shape[0]} values."
+            )
         return indices
 
     def to_tensor(

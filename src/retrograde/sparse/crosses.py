@@ -53,7 +53,12 @@ _LARGEST = 2**63 - 1
 
 def string_joiner(separator: Any) -> Callable[[tuple], bytes]:
     """Returns a function that joins a tuple of strings and integers."""
-    sep = b"_X_" if separator is None else np.asarray(as_tensor(separator)).item()
+    sep = b"_X_"
+    if separator is not None:
+        array = np.asarray(as_tensor(separator))
+        if array.ndim:
+            raise invalid(f"cross: separator must be a scalar. Received: shape {array.shape}.")
+        sep = array.item()
     return lambda parts: sep.join(
         part if isinstance(part, bytes) else str(part).encode() for part in parts
     )

@@ -105,6 +105,8 @@ class DType:
     @property
     def limits(self) -> tuple[Any, Any]:
         """The range of pixel values of this dtype: (0, 1) for floats, else (0, max)."""
+        if not self.is_numeric or self.is_complex:
+            raise ValueError(f"{self.name} has no limits. Expected an integer or a float dtype.")
         return (0, 1) if self.is_floating else (0, self.max)
 
     def _limit(self, end: str) -> Any:
