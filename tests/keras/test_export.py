@@ -93,6 +93,13 @@ def test_export_prints_the_endpoints(tmp_path, capsys):
     assert "TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)" in text
 
 
+def test_export_prints_unknown_sizes_that_must_be_equal_as_none(tmp_path, capsys):
+    model_with_two_inputs().export(tmp_path)
+
+    text = capsys.readouterr().out
+    assert "Output Type:\n  TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)" in text
+
+
 def test_loops_over_an_unknown_length_raise(tmp_path):
     model = keras.Sequential([keras.Input((None, 3)), layers.LSTM(4)])
 

@@ -450,8 +450,13 @@ class Function:
         self._unknown.append((full, full_kwargs))
 
         def others() -> list[Trace]:
-            varied = [varied_in([i], sizes, record, by=sizes[i] + 1) for i in range(count)]
-            return [found.trace for found in varied if found is not None]
+            groups = [[j for j in range(count) if sizes[j] == size] for size in sizes]
+            varied = [
+                varied_in([i], sizes, record, by=sizes[i] + 1)
+                or varied_in(groups[i], sizes, record, by=sizes[i] + 1)  # they must be equal
+                for i in range(count)
+            ]
+            return [one.trace for one in varied if one is not None]
 
         return ConcreteFunction(self, full, full_kwargs, trace, others)
 
