@@ -389,6 +389,24 @@ def test_operations_refuse_values():
         masked() + masked()
 
 
+def test_values_can_convert_themselves_to_tensors():
+    class Simple(E.ExtensionType):
+        value: tf.Tensor
+
+        def __tf_tensor__(self, dtype=None, name=None):
+            return self.value
+
+    x = Simple([1.0, 2.0])
+    assert tf.convert_to_tensor(x).numpy().tolist() == [1.0, 2.0]
+    assert tf.add(x, 1.0).numpy().tolist() == (tf.constant(1.0) + x).numpy().tolist() == [2.0, 3.0]
+    assert tf.stack([x, x]).numpy().tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    assert float(tf.function(lambda x: tf.reduce_sum(x))(x)) == 3.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(x) * 2.0
+    assert tape.gradient(y, x.value).numpy().tolist() == [2.0, 2.0]
+
+
 def test_optional_values():
     some, nothing = E.Optional.from_value((1, 2.0)), E.Optional.empty(tf.TensorSpec([]))
     assert [float(x) for x in some.get_value()] == [1.0, 2.0]

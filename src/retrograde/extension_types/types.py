@@ -34,7 +34,8 @@ class ExtensionType(CompositeTensor):
     them.
 
     Functions, tapes, datasets, `tf.nest` with `expand_composites`, `tf.cond` and `tf.while_loop`
-    accept values of the type. `tf.experimental.dispatch_for_api` defines operations on them.
+    accept values of the type. `tf.experimental.dispatch_for_api` defines operations on them. If the
+    class has a method `__tf_tensor__(dtype, name)`, operations use the tensor that it returns.
 
     >>> class Interval(tf.experimental.ExtensionType):
     ...     start: tf.Tensor

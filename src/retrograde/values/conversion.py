@@ -346,10 +346,10 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
     """Converts an object of another class."""
     if isinstance(value, (DType, np.dtype)):
         raise ValueError(f"Attempt to convert a dtype ({value!r}) to a tensor.")
-    if isinstance(value, CompositeTensor):
-        raise NotOneTensor(value)
     if hasattr(value, "__tf_tensor__") and not isinstance(value, type):
         raise ConvertsItself(f"{_brief(value)} has __tf_tensor__. Expected a number or an array.")
+    if isinstance(value, CompositeTensor):
+        raise NotOneTensor(value)
     if _has_array(value):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, TensorShape):
