@@ -530,7 +530,7 @@ def test_truncated_compressed_data_raises_data_loss_error(compression, compress,
         lambda: list(tf.data.TextLineDataset(str(path), compression)),
         lambda: list(tf.data.FixedLengthRecordDataset(str(path), 11, compression_type=compression)),
     ):
-        with pytest.raises(tf.errors.DataLossError, match="the compressed data are truncated"):
+        with pytest.raises(tf.errors.DataLossError, match="the compressed data is truncated"):
             read()
 
 

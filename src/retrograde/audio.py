@@ -20,7 +20,7 @@ __all__ = ["decode_wav", "encode_wav"]
 __getattr__, __dir__ = from_all(__name__)
 
 _FORMAT = struct.Struct("<HHIIHH")
-_MOST_RATE = 1 << 31
+_MAX_RATE = 1 << 31
 
 
 class DecodeWav(NamedTuple):
@@ -35,8 +35,8 @@ def decode_wav(
 ) -> DecodeWav:
     """Decodes a WAV file of 16-bit samples to float32 values in [-1, 1).
 
-    Missing channels repeat the last one, and missing samples are 0. Other channels and samples are
-    dropped. By default, all are kept.
+    Missing channels repeat the last channel, and missing samples are 0. Additional channels and
+    samples are dropped. By default, all are kept.
 
     >>> file = tf.audio.encode_wav([[0.5], [-0.25]], sample_rate=8000)
     >>> audio, rate = tf.audio.decode_wav(file)
@@ -51,7 +51,7 @@ def decode_wav(
 @host_function(dynamic_shapes=True)
 def _decode(contents: Any, channels: int, samples: int) -> tuple[Tensor, Tensor]:
     data = scalar_string(contents, "decode_wav: contents")
-    values, rate = _read(data)
+    values, rate = _read_samples(data)
     if channels > 0:
         last = np.repeat(values[:, -1:], max(0, channels - values.shape[1]), axis=1)
         values = np.concatenate([values[:, :channels], last], axis=1)
@@ -61,41 +61,41 @@ def _decode(contents: Any, channels: int, samples: int) -> tuple[Tensor, Tensor]
     return Tensor(values.astype(np.float32) / np.float32(32768)), Tensor(np.int32(rate))
 
 
-def _read(data: bytes) -> tuple[np.ndarray, int]:
+def _read_samples(data: bytes) -> tuple[np.ndarray, int]:
     """Returns the samples and their rate."""
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        raise _damaged("it does not start with RIFF and WAVE")
+        raise _invalid_wav("it does not start with RIFF and WAVE")
     if data[12:16] != b"fmt " or len(data) < 36:
-        raise _damaged("it has no format")
+        raise _invalid_wav("it has no format chunk")
     (size,) = struct.unpack("<I", data[16:20])
-    kind, channels, rate, per_second, block, bits = _FORMAT.unpack(data[20:36])
+    kind, channels, rate, byte_rate, block, bits = _FORMAT.unpack(data[20:36])
     if size not in (16, 18) or kind != 1 or bits != 16:
-        raise _damaged("its samples do not have 16 bits. Expected PCM of 16 bits")
-    if not channels or block != 2 * channels or per_second != rate * block or rate >= _MOST_RATE:
-        raise _damaged("its format is inconsistent")
+        raise _invalid_wav("its samples are not 16-bit PCM")
+    if not channels or block != 2 * channels or byte_rate != rate * block or rate >= _MAX_RATE:
+        raise _invalid_wav("its format is inconsistent")
     values, position = None, 20 + size
     while position < len(data):
         if position + 8 > len(data):
-            raise _damaged("a chunk is truncated")
+            raise _invalid_wav("a chunk is truncated")
         name, (length,) = (
             data[position : position + 4],
             struct.unpack("<I", data[position + 4 : position + 8]),
         )
         position += 8
         if length > len(data) - position:
-            raise _damaged("a chunk is truncated")
+            raise _invalid_wav("a chunk is truncated")
         if name == b"data":
             if values is not None or length % block:
-                raise _damaged("its samples are damaged")
+                raise _invalid_wav("its samples are corrupt")
             values = np.frombuffer(data[position : position + length], "<i2").reshape(-1, channels)
         position += length
     if values is None:
-        raise _damaged("it has no samples")
+        raise _invalid_wav("it has no samples")
     return values, rate
 
 
-def _damaged(reason: str) -> InvalidArgumentError:
-    return invalid(f"decode_wav: the data are not a WAV file: {reason}.")
+def _invalid_wav(reason: str) -> InvalidArgumentError:
+    return invalid(f"decode_wav: the data is not a valid WAV file: {reason}.")
 
 
 @host_function

@@ -93,7 +93,7 @@ def _combine_rows(x1: Any, x2: Any, operation: str) -> SparseTensor:
     rows = sorted({*first, *second})
     results = {row: sorted(function(first.get(row, set()), second.get(row, set()))) for row in rows}
     values = [value for row in rows for value in results[row]]
-    indices = [(*row, place) for row in rows for place in range(len(results[row]))]
+    indices = [(*row, column) for row in rows for column in range(len(results[row]))]
     longest = max(map(len, results.values()), default=0)
     return SparseTensor(
         np.array(indices, np.int64).reshape(len(values), len(shape) + 1),
@@ -103,7 +103,7 @@ def _combine_rows(x1: Any, x2: Any, operation: str) -> SparseTensor:
 
 
 def _rows(x: Any) -> tuple[tuple[int, ...], dict[tuple[int, ...], set]]:
-    """Returns the shape without the last axis, and the nonempty sets by index."""
+    """Returns the shape without the last axis, and the nonempty sets by row index."""
     sets: dict[tuple[int, ...], set] = {}
     if isinstance(x, SparseTensor):
         shape = tuple(np.asarray(x.dense_shape).tolist())

@@ -9,7 +9,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.derivatives import checkpointing
-from retrograde.derivatives.checkpointing import bytes_from, is_freed
+from retrograde.derivatives.checkpointing import is_freed, parse_bytes
 from tests.namespaces.helpers import assert_raises
 
 rng = np.random.default_rng(5)
@@ -295,7 +295,7 @@ def test_an_outer_tape_differentiates_through():
     ],
 )
 def test_limits_with_units(limit, expected):
-    assert bytes_from(limit) == expected
+    assert parse_bytes(limit) == expected
 
 
 @pytest.mark.parametrize("limit", ["much", "2 apples", "-1", True, None, "1.2.3GB"])

@@ -37,7 +37,7 @@ def test_audio_in_functions_and_datasets():
     assert next(iter(decoded)).numpy()[:, :, 0].tolist() == [[0.5, 0.5, 0, 0], [0.5, 0.5, 0.5, 0]]
 
 
-def test_damaged_audio_never_raises_another_error():
+def test_corrupt_audio_never_raises_another_error():
     rng = np.random.default_rng(1)
     good = tf.audio.encode_wav(rng.uniform(-1, 1, [5, 2]).astype(np.float32), 8000).numpy()
     refused = 0
@@ -55,7 +55,7 @@ MESSAGES = {
     "not a file": (
         lambda: tf.audio.decode_wav(b"x"),
         tf.errors.InvalidArgumentError,
-        "decode_wav: the data are not a WAV file: it does not start with RIFF and WAVE.",
+        "decode_wav: the data is not a valid WAV file: it does not start with RIFF and WAVE.",
     ),
     "audio shape": (
         lambda: tf.audio.encode_wav([0.5], 8000),
@@ -154,7 +154,7 @@ def test_sets_in_functions():
     assert f(tf.constant([[1, 2, 3]]), tf.constant([[7, 3]])).numpy().tolist() == [[3]]
 
 
-def test_damaged_sparse_tensors_are_refused():
+def test_corrupt_sparse_tensors_are_refused():
     good = tf.io.serialize_sparse(tf.SparseTensor([[0, 1]], [1], [4, 5])).numpy()
     shape = tf.io.serialize_tensor(tf.constant([-4, 5], tf.int64)).numpy()
     matrix = tf.io.serialize_tensor(tf.constant([[4, 5]], tf.int64)).numpy()
@@ -176,7 +176,7 @@ def test_arrays_survive_protocol_buffers(dtype, values):
     assert (result.dtype, result.tolist()) == (array.dtype, array.tolist())
 
 
-def test_damaged_protocol_buffers_are_refused():
+def test_corrupt_protocol_buffers_are_refused():
     kind = type(tf.make_tensor_proto(1))
     for proto in (
         kind(dtype=1, tensor_shape={"dim": [{"size": -1}]}),

@@ -107,7 +107,7 @@ IMPOSSIBLE_SIZES = [
         gif(1, 1, bytes(1), bits=200),
         "GIF: the minimum LZW code size of a frame is 200 bits, not 1 to 8.",
     ),
-    (jpeg(65_535, 65_535), "JPEG: the data are truncated."),
+    (jpeg(65_535, 65_535), "JPEG: the data is truncated."),
     (jpeg(1, 1, sampling=0xFF), "JPEG: the sampling factors of its channels are not valid."),
     (jpeg(1, 1, components=200), "JPEG: it has 200 channels, not 1, 3 or 4."),
 ]

@@ -462,7 +462,7 @@ MESSAGES = [
     (
         lambda: tf.image.decode_png(b"\x89PNG\r\n\x1a\n"),
         tf.errors.InvalidArgumentError,
-        "decode_png: cannot read 8 bytes of PNG: the data are truncated or inconsistent.",
+        "decode_png: cannot read 8 bytes of PNG: the data is truncated or inconsistent.",
     ),
     (
         lambda: tf.image.decode_png(b"\x89PNG", dtype=tf.float32),
@@ -568,7 +568,7 @@ MESSAGES = [
     (
         lambda: tf.image.decode_jpeg(b"\xff\xd8\xff\xc0\x00\x02\x00"),
         tf.errors.InvalidArgumentError,
-        "decode_jpeg: cannot read 7 bytes of JPEG: the data are truncated or inconsistent.",
+        "decode_jpeg: cannot read 7 bytes of JPEG: the data is truncated or inconsistent.",
     ),
     (
         lambda: tf.image.decode_jpeg(b"x", ratio=3),

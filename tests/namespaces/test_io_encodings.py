@@ -110,7 +110,7 @@ def test_truncated_and_corrupt_streams_raise(kind):
     with pytest.raises(tf.errors.DataLossError, match="incorrect data check"):
         position = -8 if kind == "GZIP" else -4
         tf.io.decode_compressed(data[:position] + b"abcd" + data[position + 4 or None :], kind)
-    with pytest.raises(tf.errors.DataLossError, match="the compressed data are truncated"):
+    with pytest.raises(tf.errors.DataLossError, match="the compressed data is truncated"):
         tf.io.decode_compressed(data[:-1], kind)
 
 

@@ -156,7 +156,7 @@ def test_static_tables_are_ignored_by_checkpoints(tmp_path):
     assert table.lookup(tf.constant("a")).numpy() == 1
 
 
-def test_damaged_tables_raise_data_loss_errors():
+def test_corrupt_tables_raise_data_loss_errors():
     good = encode_table(np.array([1, 2]), np.array([b"a", b"bcd"], object))
     keys, values = decode_table(good)
     assert (keys.tolist(), values.tolist()) == ([1, 2], [b"a", b"bcd"])
@@ -170,7 +170,7 @@ def test_damaged_tables_raise_data_loss_errors():
         except tf.errors.DataLossError:
             refused += 1
     assert refused > 250
-    with pytest.raises(tf.errors.DataLossError, match="A lookup table in a checkpoint is damaged"):
+    with pytest.raises(tf.errors.DataLossError, match="A lookup table in a checkpoint is corrupt"):
         decode_table(b"[" * 100_000 + b"\n")
 
 
@@ -221,7 +221,8 @@ MESSAGES = {
     "number of values": (
         lambda: tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1, 2]), 0),
         tf.errors.InvalidArgumentError,
-        "Expected as many keys as values. Received: keys of shape (1,) and values of shape (2,).",
+        "Keys and values must have the same shape. Received: keys of shape (1,) and values "
+        "of shape (2,).",
     ),
     "key dtype": (
         lambda: tf.lookup.experimental.MutableHashTable(tf.float32, tf.int64, 0),

@@ -175,7 +175,7 @@ def _header(length):
 
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGED.values(), ids=DAMAGED)
-def test_damaged_records_raise_data_loss_errors(tmp_path, damage, message):
+def test_corrupt_records_raise_data_loss_errors(tmp_path, damage, message):
     path = write(tmp_path / "file", [b"abc", b"def"])
     path.write_bytes(damage(path.read_bytes()))
 
@@ -189,7 +189,7 @@ def test_a_partial_header_at_the_end_is_ignored(tmp_path):
     assert read(path) == [b"abc"]
 
 
-def test_damaged_compressed_files_raise_data_loss_errors(tmp_path):
+def test_corrupt_compressed_files_raise_data_loss_errors(tmp_path):
     path = write(tmp_path / "file", [b"abc"])
 
     for compression in ("GZIP", "ZLIB"):
@@ -200,7 +200,7 @@ def test_damaged_compressed_files_raise_data_loss_errors(tmp_path):
         read(path, "ZLIB")
 
 
-def test_good_records_before_a_damaged_one_are_read(tmp_path):
+def test_good_records_before_a_corrupt_one_are_read(tmp_path):
     path = write(tmp_path / "file", [b"abc", b"def"])
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     dataset = tf.data.TFRecordDataset(str(path))

@@ -194,7 +194,7 @@ def test_metadata_of_encoded_tensors_are_validated(encoded, tmp_path):
     checksum = json_checksum({name: metadata[name] for name in names})
     safetensors.numpy.save_file(arrays, path, metadata | {"checksum": str(checksum)})
 
-    with pytest.raises(tf.errors.DataLossError, match="its metadata are corrupt"):
+    with pytest.raises(tf.errors.DataLossError, match="its metadata is corrupt"):
         tf.train.load_checkpoint(tmp_path / "a")
 
 
@@ -245,7 +245,7 @@ def test_missing_checkpoints_raise(tmp_path):
     assert_raises(
         lambda: checkpoint.read(path),
         tf.errors.DataLossError,
-        f"Cannot read {path} as a TensorFlow checkpoint: the index file is damaged: it is too "
+        f"Cannot read {path} as a TensorFlow checkpoint: the index file is corrupt: it is too "
         "short.",
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.files.crc32c import masked_crc
-from retrograde.protobuf.wire import WireFormatError, varint
+from retrograde.protobuf.wire import WireFormatError, encode_varint
 from retrograde.tensorflow_files.messages import BundleEntry, BundleHeader
 from retrograde.tensorflow_files.slices import slice_key
 from retrograde.tensorflow_files.snappy import decompress
@@ -158,12 +158,20 @@ def test_a_missing_data_file_is_reported(tmp_path):
 def make_table(entries):
     """Returns a table with one block. It does not share prefixes."""
     block = b"".join(
-        b"\0" + varint(len(key)) + varint(len(value)) + key + value for key, value in entries
+        b"\0" + encode_varint(len(key)) + encode_varint(len(value)) + key + value
+        for key, value in entries
     )
     data = with_trailer(block + struct.pack("<II", 0, 1))
-    handle = varint(0) + varint(len(data) - 5)
-    index = b"\0" + varint(1) + varint(len(handle)) + b"\xff" + handle + struct.pack("<II", 0, 1)
-    footer = handle + varint(len(data)) + varint(len(index))
+    handle = encode_varint(0) + encode_varint(len(data) - 5)
+    index = (
+        b"\0"
+        + encode_varint(1)
+        + encode_varint(len(handle))
+        + b"\xff"
+        + handle
+        + struct.pack("<II", 0, 1)
+    )
+    footer = handle + encode_varint(len(data)) + encode_varint(len(index))
     return data + with_trailer(index) + footer.ljust(40, b"\0") + bytes.fromhex("57fb808b247547db")
 
 
@@ -221,7 +229,7 @@ HOSTILE = {
     ),
     "strings": (
         entry([1], dtype=7, size=4, crc32c=1),
-        "the lengths of the strings of 'x' are damaged",
+        "the lengths of the strings of 'x' are corrupt",
     ),
     "slices": (
         entry([1], dtype=1, slices=[{"extent": [{"start": 0, "length": 1}]}]),
@@ -257,7 +265,7 @@ def test_hostile_object_graphs_raise_data_loss_errors(tmp_path):
     for graph in (b"\x0a\x04\x0a\x02\x08\x05", b"\xff", b"\x0a\x02\x0a\x00" * 3 + b"\x0a\x7f"):
         sizes = struct.pack("<I", len(graph))
         middle = struct.pack("<I", masked_crc(sizes))
-        data = varint(len(graph)) + middle + graph
+        data = encode_varint(len(graph)) + middle + graph
         crc = masked_crc(sizes + middle + graph)
         described = entry(dtype=7, size=len(data), crc32c=crc)
         prefix = write_checkpoint(tmp_path, data, **{GRAPH_KEY: described})
@@ -278,11 +286,18 @@ def test_a_state_file_without_a_checksum_needs_a_checkpoint_of_tensorflow(tmp_pa
 def test_blocks_can_be_compressed():
     good = make_table([(b"a", b"1"), (b"b", b"2")])
     block = good[:18]
-    literal = varint(len(block)) + bytes([(len(block) - 1) << 2]) + block
+    literal = encode_varint(len(block)) + bytes([(len(block) - 1) << 2]) + block
     data = with_trailer(literal, b"\x01")
-    handle = varint(0) + varint(len(literal))
-    index = b"\0" + varint(1) + varint(len(handle)) + b"\xff" + handle + struct.pack("<II", 0, 1)
-    footer = handle + varint(len(data)) + varint(len(index))
+    handle = encode_varint(0) + encode_varint(len(literal))
+    index = (
+        b"\0"
+        + encode_varint(1)
+        + encode_varint(len(handle))
+        + b"\xff"
+        + handle
+        + struct.pack("<II", 0, 1)
+    )
+    footer = handle + encode_varint(len(data)) + encode_varint(len(index))
     table = data + with_trailer(index) + footer.ljust(40, b"\0") + good[-8:]
 
     assert read_table(good) == read_table(table) == {b"a": b"1", b"b": b"2"}

@@ -26,7 +26,7 @@ _AT_INDICES = """
 """
 VARIABLE_METHODS |= dict.fromkeys(_AT_INDICES.split(), "retrograde.ops.variable_scatter")
 FUNCTIONS |= {
-    "answer_none": "retrograde.diagnose.missing_gradients.explain",
+    "report_none": "retrograde.diagnose.missing_gradients.explain",
     "per_example_gradient": "retrograde.derivatives.tape_methods",
     "set_options": "retrograde.diagnose.tape_options",
     "advice_for": "retrograde.diagnose.missing_gradients.query",

@@ -1,8 +1,8 @@
 """The accelerators of this machine, and the one on which operations run by default.
 
 The environment variable RETROGRADE_DEVICE names the default device: "GPU:0", "TPU:0", or "CPU:0"
-for NumPy. "CPU:1" makes JAX create two CPU devices, the second of which takes the place of a GPU.
-That is for tests on machines without an accelerator. Without the variable, it is the first GPU or
+for NumPy. "CPU:1" makes JAX create two CPU devices, the second of which replaces a GPU.
+This is for tests on machines without an accelerator. Without the variable, it is the first GPU or
 TPU that JAX finds. JAX is imported only if one of its plugins for accelerators is installed.
 """
 
@@ -24,7 +24,7 @@ hidden: set[str] = set()  # names of devices that `set_visible_devices` has hidd
 
 def select_default_device() -> None:
     """Makes operations run on an accelerator if there is one, or on the device of `VARIABLE`."""
-    index = _stand_in_index()
+    index = _replacement_index()
     if index:
         _create_cpu_devices(index + 1)
     namespaces.set_default_device(_find_default)
@@ -37,7 +37,7 @@ def _find_default() -> Any:
     except ImportError:
         return None
     devices = [device for kind in _TYPES for device in visible_accelerators(kind).values()]
-    index = _stand_in_index()
+    index = _replacement_index()
     name = os.environ.get(VARIABLE)
     if name and not index:
         spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
@@ -58,15 +58,15 @@ def _name(spec: DeviceSpec) -> str:
     return f"{spec.device_type}:{spec.device_index or 0}"
 
 
-def _stand_in_index() -> int:
-    """Returns the index of the CPU device that takes the place of a GPU, or 0 if there is none."""
+def _replacement_index() -> int:
+    """Returns the index of the CPU device that replaces a GPU, or 0 if there is none."""
     name = os.environ.get(VARIABLE, "").lstrip("/").upper()
     return int(name.removeprefix("CPU:")) if name.removeprefix("CPU:").isdigit() else 0
 
 
 def jax_devices(device_type: str) -> list:
     """Returns the devices of one type that JAX finds, if it is installed."""
-    index = _stand_in_index()
+    index = _replacement_index()
     try:
         import jax
 

@@ -110,7 +110,7 @@ def get_logical_device_configuration(device: Any) -> list[LogicalDeviceConfigura
 def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
     """Divides the CPU into logical devices, each of which JAX treats as a device.
 
-    It has to be called before JAX starts.
+    Call it before JAX starts.
     """
     check_known(device)
     if not logical_devices:

@@ -65,7 +65,7 @@ _POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 def set_memory_growth(device: Any, enable: bool) -> None:
     """Sets whether JAX allocates the memory of a GPU when it is needed, or most of it at the start.
 
-    It has to be called before any value is on the GPU.
+    Call it before any value is on the GPU.
     """
     check_known(device)
     if device.device_type != "GPU":

@@ -46,7 +46,7 @@ def node_of(dataset: Any, op_name: str) -> _nodes.Node:
     return expect(dataset, BaseDataset, op_name, "a tf.data.Dataset")._node
 
 
-def dataset_of(map_func: Callable, element: Any) -> BaseDataset:
+def call_to_dataset(map_func: Callable, element: Any) -> BaseDataset:
     """Returns the dataset that `map_func` returns for an element."""
     result = call(map_func, element)
     if not isinstance(result, BaseDataset):

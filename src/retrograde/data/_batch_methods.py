@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _transforms, _variable_size
-from retrograde.data._base import BaseDataset, as_seed, dataset_of
+from retrograde.data._base import BaseDataset, as_seed, call_to_dataset
 from retrograde.data._elements import (
     batched_spec,
     common_spec,
@@ -111,7 +111,9 @@ class BatchMethods(BaseDataset):
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """Combines tensors of different sizes, up to `row_shape`, into sparse tensors."""
         shape = TensorShape(row_shape)
-        batches = self._batch(batch_size, False, lambda part: _variable_size.sparse(part, shape))
+        batches = self._batch(
+            batch_size, False, lambda part: _variable_size.stack_sparse(part, shape)
+        )
         batches._node.compute_spec = lambda: _variable_size.sparse_spec(self._node.spec, shape)
         return batches
 
@@ -222,7 +224,7 @@ class BatchMethods(BaseDataset):
                     lambda _run: elements, self._node.spec, len(elements), "Window"
                 )
             )
-            return dataset_of(reduce_func, (wrap(np.int64(key)), window))._node
+            return call_to_dataset(reduce_func, (wrap(np.int64(key)), window))._node
 
         return self._transform(
             lambda elements, run: _mixing.group_by_key(

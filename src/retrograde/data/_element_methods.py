@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from retrograde.data import _nodes, _saving, _transforms
-from retrograde.data._base import BaseDataset, as_seed, dataset_of, node_of
+from retrograde.data._base import BaseDataset, as_seed, call_to_dataset, node_of
 from retrograde.data._elements import call, common_spec, infer_spec, normalize
 from retrograde.data._fingerprint import fingerprint
 from retrograde.data._seeds import Seeds
@@ -99,7 +99,7 @@ class ElementMethods(BaseDataset):
     def _interleave_datasets(
         self, map_func: Callable, cycle: int, block: int, prefetch: bool, name: str
     ) -> Any:
-        make = functools.partial(dataset_of, map_func)
+        make = functools.partial(call_to_dataset, map_func)
         spec = lambda: infer_spec(make, self._node.spec, self._node.first).element_spec  # noqa: E731
         step = lambda elements, run: _transforms.InterleavedElements(  # noqa: E731
             map(make, elements), cycle, block, prefetch, run

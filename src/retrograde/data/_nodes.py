@@ -81,7 +81,7 @@ class Node:
 
     def _elements_at(self, tables: _row_indices.Tables) -> Iterator:
         for table in tables:
-            yield from map(self.source.one, table.T.tolist())
+            yield from map(self.source.get, table.T.tolist())
 
     def all_seeds(self) -> list[Seeds]:
         """Returns the `Seeds` of this node and its inputs, always in the same order."""

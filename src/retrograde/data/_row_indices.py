@@ -34,7 +34,7 @@ class ArraySource:
             return self.pack([wrap(array[rows[0] : rows[-1] + 1]) for array in self.arrays])
         return self.pack([wrap(array.take(rows, axis=0)) for array in self.arrays])
 
-    def one(self, rows: Sequence[int]) -> Any:
+    def get(self, rows: Sequence[int]) -> Any:
         """Returns one element."""
         return self.pack([wrap(row_at(array, rows[0])) for array in self.arrays])
 
@@ -51,7 +51,7 @@ class RangeSource:
         """Returns the elements of all columns, stacked."""
         return wrap((self.start + self.step * table[0]).astype(self.dtype))
 
-    def one(self, rows: Sequence[int]) -> Any:
+    def get(self, rows: Sequence[int]) -> Any:
         """Returns one element."""
         number = self.start + self.step * rows[0]
         if not -(2**63) <= number < 2**63:
@@ -75,9 +75,9 @@ class ZippedSource:
         """Returns the elements of all columns, stacked."""
         return self.pack([source.take(lines) for source, lines in self._parts(table)])
 
-    def one(self, rows: Sequence[int]) -> Any:
+    def get(self, rows: Sequence[int]) -> Any:
         """Returns one element."""
-        return self.pack([source.one(lines) for source, lines in self._parts(rows)])
+        return self.pack([source.get(lines) for source, lines in self._parts(rows)])
 
 
 Tables = Iterator[np.ndarray]
@@ -162,7 +162,7 @@ def shuffle(tables: Tables, size: int | None, rng: np.random.Generator) -> Table
 
 
 def _replace_random(buffer: np.ndarray, incoming: np.ndarray, rng: np.random.Generator) -> tuple:
-    """Puts incoming columns into random slots, one by one. Returns the replaced ones, buffer."""
+    """Puts incoming columns into random slots, one by one. Returns the replaced columns."""
     slots = rng.integers(buffer.shape[1], size=incoming.shape[1])
     order = np.argsort(slots, kind="stable")
     sorted_slots = slots[order]

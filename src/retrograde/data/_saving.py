@@ -2,7 +2,7 @@
 
 A directory contains `dataset.json`, the index, and `data-TOKEN`, the data. The index has the spec
 and the number of the elements, and the name of the data directory. The data directory has a
-directory for each shard, with files of consecutive elements. To replace a dataset, new data are
+directory for each shard, with files of consecutive elements. To replace a dataset, new data is
 written and a new index is renamed over the old one.
 """
 
@@ -128,7 +128,7 @@ class Writer:
         self._spec: Any = None
         self._is_new = not os.path.isdir(path)
         with full_disk_as_resource_exhausted(path):
-            self._staging = _staging_in(path)
+            self._staging = _create_staging(path)
         self._name = f"data-{self._staging.token}"
         self._data = os.path.join(self._staging.path, self._name)
 
@@ -172,10 +172,10 @@ class Writer:
                 os.rmdir(self._path)
 
 
-def _staging_in(path: str) -> Staging:
+def _create_staging(path: str) -> Staging:
     """Creates a directory and a staging directory in it.
 
-    It retries because another writer that aborts may remove the empty directory in between.
+    Retries, because another writer that aborts may remove the empty directory in between.
     """
     for _ in range(100):
         os.makedirs(path, exist_ok=True)
@@ -282,17 +282,17 @@ def _read(path: str, spec: Any, count: int) -> Iterator:
         file = TensorFile(os.path.join(path, f"{number:08d}{SUFFIX}"), _KIND)
         rows, width = _counts(file)
         for row in range(rows):
-            yield _element_in(file, spec, [f"{row}/{index}" for index in range(width)])
+            yield _read_element(file, spec, [f"{row}/{index}" for index in range(width)])
         remaining -= rows
 
 
-def _element_in(file: TensorFile, spec: Any, keys: list[str]) -> Any:
+def _read_element(file: TensorFile, spec: Any, keys: list[str]) -> Any:
     """Reads the element of the tensors with these names."""
     arrays = [file.array(key) for key in keys]
     try:
         return _element(spec, iter(arrays))
     except (OpError, RuntimeError, StopIteration, TypeError, ValueError):
-        raise file.unreadable("its tensors do not match the element_spec") from None
+        raise file.read_error("its tensors do not match the element_spec") from None
 
 
 def _counts(file: TensorFile) -> tuple[int, int]:
@@ -301,7 +301,7 @@ def _counts(file: TensorFile) -> tuple[int, int]:
         case {"elements": int(rows), "tensors": int(width)} if rows > 0 and width >= 0:
             if rows * width == len(file.keys):
                 return rows, width
-    raise file.unreadable("its metadata are corrupt")
+    raise file.read_error("its metadata is corrupt")
 
 
 class DiskCache(Step):

@@ -51,7 +51,7 @@ def _ragged_depth(spec: TypeSpec) -> int:
 
 
 def ragged_spec(spec: Any, size: int | None, splits: np.dtype) -> Any:
-    """Returns the spec of such batches."""
+    """Returns the spec of batches that `stack_ragged` creates."""
 
     def leaf_spec(leaf: TypeSpec) -> TypeSpec:
         depth = _ragged_depth(leaf)
@@ -66,7 +66,7 @@ def ragged_spec(spec: Any, size: int | None, splits: np.dtype) -> Any:
 # Sparse
 
 
-def sparse(elements: Sequence[Any], row_shape: TensorShape) -> SparseTensor:
+def stack_sparse(elements: Sequence[Any], row_shape: TensorShape) -> SparseTensor:
     """Combines tensors into a sparse tensor with one row for each; all values are explicit."""
     arrays = [_as_array(element) for element in elements]
     for array in arrays:
@@ -102,7 +102,7 @@ def _as_array(element: Any) -> np.ndarray:
 
 
 def sparse_spec(spec: Any, row_shape: TensorShape) -> SparseTensorSpec:
-    """Returns the spec of such batches."""
+    """Returns the spec of batches that `stack_sparse` creates."""
     if not isinstance(spec, TensorSpec):
         raise TypeError(
             f"sparse_batch: elements must be single tensors. Received: {as_text(spec)}."
@@ -171,7 +171,7 @@ def resample(
     counts = np.full(len(target), 10.0)
     for element in elements:
         label = class_of(element)
-        class_index = _class_number(label, len(target))
+        class_index = _class_index(label, len(target))
         if initial is None:
             counts[class_index] += 1
         acceptance = target / (counts / counts.sum() if initial is None else initial)
@@ -179,7 +179,7 @@ def resample(
             yield label, element
 
 
-def _class_number(label: Any, count: int) -> int:
+def _class_index(label: Any, count: int) -> int:
     if type(label) is not Tensor or label._spec.dtype.kind not in "iu" or label._spec.ndim:
         raise TypeError(f"`class_func` must return a scalar integer. Received: {shown(label)}.")
     if not 0 <= int(label._array) < count:

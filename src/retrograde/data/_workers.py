@@ -164,7 +164,7 @@ class ParallelMap:
             self._run.discard(self)
             self.close()
             raise StopIteration
-        result = self._pending.popleft() if self._in_order else self._earliest()
+        result = self._pending.popleft() if self._in_order else self._pop_completed()
         self._submit()
         return result.result()
 
@@ -184,7 +184,7 @@ class ParallelMap:
                 )
             )
 
-    def _earliest(self) -> concurrent.futures.Future:
+    def _pop_completed(self) -> concurrent.futures.Future:
         done, _ = concurrent.futures.wait(
             self._pending, return_when=concurrent.futures.FIRST_COMPLETED
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.data import _mixing, _nodes, _saving, _sources, _transforms
-from retrograde.data._base import as_seed, dataset_of, node_of
+from retrograde.data._base import as_seed, call_to_dataset, node_of
 from retrograde.data._batch_methods import BatchMethods
 from retrograde.data._element_methods import ElementMethods
 from retrograde.data._elements import common_spec
@@ -391,7 +391,7 @@ def _load_node(path: str, reader_func: Callable | None) -> _nodes.Node:
         shard_source = _nodes.FunctionSource(
             lambda _run: shards, DatasetSpec(spec), len(shards), "Load"
         )
-        return dataset_of(reader_func, Dataset(shard_source))._node
+        return call_to_dataset(reader_func, Dataset(shard_source))._node
     make = lambda run: _transforms.InterleavedElements(iter(shards), len(shards), 1, False, run)  # noqa: E731
     return _nodes.FunctionSource(make, spec, sum(map(len, shards)), "Load")
 

@@ -65,7 +65,7 @@ class Iterator:
         return json.dumps({"taken": self._taken, "iterations": iteration_states}).encode()
 
     def _restore_function(self, value: bytes) -> Callable[[], None]:
-        state = _state_in(value)
+        state = _parse_state(value)
         iteration_states, all_seeds = state["iterations"], self._node.all_seeds()
         if len(iteration_states) != len(all_seeds):
             raise invalid(
@@ -79,13 +79,13 @@ class Iterator:
 
         def restore() -> None:
             self._end()
-            self._quietly(lambda: self._open(Run(iterations), state["taken"]))
+            self._call_without_recorders(lambda: self._open(Run(iterations), state["taken"]))
 
         return restore
 
     @staticmethod
-    def _quietly(function: Callable[[], Any]) -> Any:
-        """Calls `function` without recorders and on the host: tapes do not record in datasets."""
+    def _call_without_recorders(function: Callable[[], Any]) -> Any:
+        """Calls `function` on the host, without recorders: tapes do not record datasets."""
         outer = recorders.thread.recorders
         if namespaces.foreign:
             function = namespaces.on_host(function)
@@ -118,7 +118,7 @@ class Iterator:
                     raise _end_of_sequence() from None
                 raise
         try:
-            element = self._quietly(self._elements.__next__)
+            element = self._call_without_recorders(self._elements.__next__)
         except StopIteration:
             self._run.close()
             raise
@@ -133,7 +133,7 @@ class Iterator:
     def _next_in_function(self) -> Any:
         """Returns the next element inside a `tf.function`, in this call and in each later one."""
         box = Tensor(object_array(self)) if self._box is None else self._box
-        parts, boxed = call_on_each_replay("next", _element, (box,))
+        parts, boxed = call_on_each_replay("next", _next_arrays, (box,))
         element = boxed._array.item().value
         if element is _NOTHING:
             raise StopIteration
@@ -173,7 +173,7 @@ def _end_of_sequence() -> OutOfRangeError:
 _NOTHING = object()
 
 
-def _element(box: Any) -> CallbackResult:
+def _next_arrays(box: Any) -> CallbackResult:
     """Returns the arrays of the next element of the iterator in `box`."""
     element = next(box.item(), _NOTHING)
     if element is _NOTHING:
@@ -292,7 +292,7 @@ def _array(leaf: Any) -> Any:
 _STATE = "the state of an iterator in a checkpoint"
 
 
-def _state_in(value: Any) -> dict[str, Any]:
+def _parse_state(value: Any) -> dict[str, Any]:
     """Returns the state that `_checkpoint_bytes` wrote, after checking the type of each part."""
     state = parse_json(value, _STATE) if isinstance(value, bytes) else None
     match state:

@@ -118,7 +118,7 @@ def _report(grown: Counter, steps: int) -> str:
     order = sorted(grown.items(), key=lambda item: -item[0][1] * item[1])
     for (spec, size), count in order[:_SHOWN]:
         lines.append(f"  {count} x {spec}, {format_bytes(size * count)}")
-        holder = _holder(spec)
+        holder = _describe_container(spec)
         lines += [f"    one of them is in {holder}"] if holder else []
     lines.append(
         "Store numbers instead of tensors (float(loss), x.numpy()), and do not keep tapes after "
@@ -127,7 +127,7 @@ def _report(grown: Counter, steps: int) -> str:
     return "\n".join(lines)
 
 
-def _holder(spec: str) -> str | None:
+def _describe_container(spec: str) -> str | None:
     """Returns the container of the newest tensor of a spec, with its name if it has one."""
     tensors = [x for x in _live_tensors() if format_spec(x._spec) == spec]
     newest = [max(tensors, key=lambda x: x._id)]

@@ -29,7 +29,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 
 
-def bytes_from(limit: Any) -> int:
+def parse_bytes(limit: Any) -> int:
     """Converts a number of bytes, or a string like "2GB", to an integer."""
     match = re.fullmatch(r"\s*(\d+\.?\d*)\s*([A-Za-z]*)\s*", as_text(limit))
     unit = _UNITS.get(match[2].upper()) if match else None
@@ -42,7 +42,7 @@ def bytes_from(limit: Any) -> int:
 
 
 @dataclass
-class Holding:
+class HeldArray:
     """An array that is kept: its bytes, the values in its memory, and the calls that keep it."""
 
     nbytes: int
@@ -101,18 +101,20 @@ class Ledger:
         self._producers: dict[int, int] = {}  # the index of the step that computes a value
         self._given: dict[int, Tensor] = {}  # values from outside
         self._numbers: dict[int, int] = {}  # of values from outside, by the id of the object
-        self._holdings: dict[int, Holding] = {}  # by the id of the array that owns the memory
+        self._holdings: dict[int, HeldArray] = {}  # by the id of the array that owns the memory
         self._live: dict[int, Tensor] = {}
         self._sizes: dict[int, int] = {}  # bytes of values that were dropped
         self._rematerialized: dict[int, Any] = {}  # kept while there is room
 
     # While the tape records
 
-    def enter(self, number: int, plan: Any, values: tuple, attrs: dict) -> None:
+    def add_call(self, number: int, plan: Any, values: tuple, attrs: dict) -> None:
         """Adds the call of entry `number`, and the arrays that it keeps."""
         y, *inputs = values
         outputs = y if isinstance(y, tuple) else (y,)
-        self._details.append(_Details(number, _work(plan.name, inputs, outputs), len(self._given)))
+        self._details.append(
+            _Details(number, _estimate_work(plan.name, inputs, outputs), len(self._given))
+        )
         sources = tuple([x._id if x._id in self._producers else self._number(x) for x in inputs])
         output_ids = tuple([t._id for t in outputs])
         self._producers.update(dict.fromkeys(output_ids, len(self._steps)))
@@ -135,7 +137,7 @@ class Ledger:
         owner = owner_of(tensor._array)
         holding = self._holdings.get(id(owner))
         if holding is None:
-            holding = self._holdings[id(owner)] = Holding(owner.nbytes)
+            holding = self._holdings[id(owner)] = HeldArray(owner.nbytes)
             self.held += owner.nbytes
         holding.values[tensor._id] = tensor
         holding.calls.add(number)
@@ -164,7 +166,7 @@ class Ledger:
             work.update(dict.fromkeys(step.outputs, total))
         return work
 
-    def _drop(self, holding: Holding, entries: list[tuple]) -> None:
+    def _drop(self, holding: HeldArray, entries: list[tuple]) -> None:
         replacements = {
             key: LazyTensor(Rematerialized(self, Spec.of(tensor)), tensor._id)
             for key, tensor in holding.values.items()
@@ -295,7 +297,7 @@ class LimitedEntries(list):
             return
         if location is not None:
             self.ledger.locations[number] = location
-        self.ledger.enter(number, plan, values, attrs)
+        self.ledger.add_call(number, plan, values, attrs)
         if self.ledger.held > self.ledger.limit:
             self.ledger.shrink(self)
 
@@ -320,7 +322,7 @@ def owner_of(array: Any) -> Any:
 _PRODUCTS = frozenset(("matmul", "convolve", "convolve_transposed", "convolve_filter"))
 
 
-def _work(name: str, inputs: list, outputs: tuple) -> float:
+def _estimate_work(name: str, inputs: list, outputs: tuple) -> float:
     """Estimates the number of operations: one per element, or per term of a product."""
     sizes = [x._spec.size for x in (*inputs, *outputs)]
     if name in _PRODUCTS:

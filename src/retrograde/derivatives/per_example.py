@@ -117,7 +117,7 @@ class _RowwisePass:
                     cotangents.deposit(i, x)
             gradients = [cotangents.get(x._id) for x in self._sources]
             return [
-                self._of_all(x, source, level)
+                self._collect(x, source, level)
                 for x, source in zip(gradients, self._sources, strict=True)
             ]
 
@@ -128,22 +128,22 @@ class _RowwisePass:
         values = saved if self._on_tensors else [x._array for x in saved]
         needed = [i in self._needed for i in ids]
         if out in self._shared:
-            return self._by_rules(plan, ids, needed, g, values, attrs)
+            return self._apply_rules(plan, ids, needed, g, values, attrs)
         shared = [n and i in self._shared for n, i in zip(needed, ids, strict=True)]
         separate = [n and not s for n, s in zip(needed, shared, strict=True)]
-        results = self._by_rules(plan, ids, separate, g, values, attrs) if any(separate) else []
+        results = self._apply_rules(plan, ids, separate, g, values, attrs) if any(separate) else []
         if any(shared):
             if plan.user_code:
                 raise _CannotSeparate
-            row = self._row(g, level)
+            row = self._to_rows(g, level)
             rows = [
-                v if k and ids[k - 1] in self._shared else self._row(v, level)
+                v if k and ids[k - 1] in self._shared else self._to_rows(v, level)
                 for k, v in enumerate(values)
             ]
-            results += self._by_rules(plan, ids, shared, row, rows, attrs)
+            results += self._apply_rules(plan, ids, shared, row, rows, attrs)
         return results
 
-    def _by_rules(
+    def _apply_rules(
         self, plan: Plan, ids: tuple, needed: list[bool], g: Any, values: Any, attrs: dict
     ) -> list[tuple[int, Any]]:
         if plan.joint is None:
@@ -158,10 +158,10 @@ class _RowwisePass:
         results = self._run(plan.joint, flags, g, *values, **attrs)
         return [(i, x) for i, x in zip(ids, results, strict=True) if x is not None]
 
-    def _row(self, x: Any, level: Level) -> Any:
+    def _to_rows(self, x: Any, level: Level) -> Any:
         """Converts a value with a row for each example to a batch of single rows."""
         if isinstance(x, tuple) and not isinstance(x, Spec):
-            return tuple([self._row(part, level) for part in x])
+            return tuple([self._to_rows(part, level) for part in x])
         if not hasattr(x, "dtype") or tuple(x.shape[:1]) != (self._size,):
             return x
         if isinstance(x, Spec):
@@ -170,7 +170,7 @@ class _RowwisePass:
         value = shaping.reshape(x, shape=shape)
         return wrap(Batched(value, level)) if self._on_tensors else Batched(value, level)
 
-    def _of_all(self, x: Any, source: Any, level: Level) -> Any:
+    def _collect(self, x: Any, source: Any, level: Level) -> Any:
         if x is None:
             return None
         if isinstance(x, IndexedSlices):

@@ -31,7 +31,7 @@ def recompute_grad(f: Callable) -> Callable:
     """
 
     @functools.wraps(f)
-    def recomputing(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         draws = random_state.state()
         watcher = VariableWatcher()
         others = [r for r in thread.recorders if isinstance(r, VariableWatcher)]
@@ -52,4 +52,4 @@ def recompute_grad(f: Callable) -> Callable:
 
         return record_custom(getattr(f, "__name__", "f"), rule, inputs + variables, result)
 
-    return recomputing
+    return wrapper

@@ -37,7 +37,7 @@ _NESTED = 2  # order up to which nested gradients are faster
 
 
 def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -> list:
-    """Returns the derivatives of `target` for `orders`, tuples of tensors to differentiate by.
+    """Returns the derivatives of `target` with respect to each tuple of tensors in `orders`.
 
     High orders with respect to one source use Taylor mode, all others nested gradients. `tape` has
     the recorded calls and keeps recording; `make_tape` creates empty tapes.
@@ -49,7 +49,7 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
         highest = max((len(orders[k]) for k in pure), default=0)
         if highest > _NESTED and _one_to_one(target, source):
             try:
-                series = derivatives_by(recorded, target, source, highest, make_tape)
+                series = derivatives_up_to(recorded, target, source, highest, make_tape)
             except NoSeries:
                 continue
             derivatives.update((k, series[len(orders[k]) - 1]) for k in pure)
@@ -66,7 +66,7 @@ def _one_to_one(target: Any, source: Any) -> bool:
     return real and target._spec.size == source._spec.size
 
 
-def derivatives_by(
+def derivatives_up_to(
     recorded: TapeSnapshot, target: Any, source: Any, order: int, make_tape: Callable
 ) -> list:
     """Returns the derivatives of `target` of orders 1 to `order` along the all-ones direction."""
@@ -85,7 +85,7 @@ def derivatives_by(
             results = forward.propagate(plan, inputs, saved, attrs, list(outs.values()))
             series_by_id.update((i, y) for i, y in zip(outs, results, strict=True) if y is not None)
     series = series_by_id.get(target._id, [None] * order)
-    scaled = [_times(math.factorial(k), c) for k, c in enumerate(series, 1)]
+    scaled = [_scale(math.factorial(k), c) for k, c in enumerate(series, 1)]
     shape = source._spec.shape
     return [None if d is None else shaping.reshape(d, shape=shape) for d in scaled]
 
@@ -102,15 +102,15 @@ class _ForwardPass:
         self, plan: Plan, inputs: list[Series | None], saved: tuple, attrs: dict, specs: list[Spec]
     ) -> list[Series | None]:
         """Returns the series of the outputs of a call; `None` for constant outputs."""
-        if _is_linear(plan, inputs):
-            return self._linear(plan, inputs, saved, attrs, specs)
+        if _is_propagate_linear(plan, inputs):
+            return self._propagate_linear(plan, inputs, saved, attrs, specs)
         series = SERIES.get(plan.name)
         if series is None:
             raise NoSeries
         values = saved if self._on_tensors else [x._array for x in saved]
         return [series(values, *([None] * self._order if s is None else s for s in inputs))]
 
-    def _linear(
+    def _propagate_linear(
         self, plan: Plan, inputs: list[Series | None], saved: tuple, attrs: dict, specs: list[Spec]
     ) -> list[Series | None]:
         """Maps all coefficients at once, with the transposed rules."""
@@ -144,7 +144,7 @@ class _ForwardPass:
         return [next(parts) if k in orders else None for k in range(self._order)]
 
 
-def _is_linear(plan: Plan, inputs: list) -> bool:
+def _is_propagate_linear(plan: Plan, inputs: list) -> bool:
     """Returns whether no rule for a varying input reads a varying value."""
     varies = [s is not None for s in inputs]
     rules = [rule for i, rule in plan.rules if varies[i]]
@@ -178,7 +178,7 @@ def _stack(coefficients: list, like: Tensor) -> Any:
 # Arithmetic with coefficients; `None` is zero
 
 
-def _times(factor: float, x: Any) -> Any:
+def _scale(factor: float, x: Any) -> Any:
     if x is None or factor == 1:
         return x
     return x * getattr(x.dtype, "numpy_dtype", x.dtype).type(factor)
@@ -198,7 +198,7 @@ def _sum(terms: Any) -> Any:
 
 def _difference(a: Any, b: Any) -> Any:
     if a is None:
-        return _times(-1, b)
+        return _scale(-1, b)
     return a if b is None else a - b
 
 
@@ -209,7 +209,7 @@ def _convolution_term(a: list, b: list, k: int, start: int = 0, stop: int | None
 
 def _derivative_terms(x: Series) -> list:
     """Returns the coefficients of x times their order, from order 1 on."""
-    return [None, *(_times(j, c) for j, c in enumerate(x, 1))]
+    return [None, *(_scale(j, c) for j, c in enumerate(x, 1))]
 
 
 def _solve_ode(dx: list, factor: Callable[[int], Any], y: list, order: int) -> None:
@@ -217,7 +217,7 @@ def _solve_ode(dx: list, factor: Callable[[int], Any], y: list, order: int) -> N
     w = []
     for k in range(1, order + 1):
         w.append(factor(k - 1))
-        y.append(_times(1 / k, _sum(_product(dx[j], w[k - j]) for j in range(1, k + 1))))
+        y.append(_scale(1 / k, _sum(_product(dx[j], w[k - j]) for j in range(1, k + 1))))
 
 
 # One function per primitive. `values` are y and the inputs, as far as the rules read them.
@@ -232,7 +232,7 @@ def _tanh(values: Any, x: Series) -> Series:
 def _minus_square(y: list, k: int, constant: float) -> Any:
     """Returns the coefficient of order k of `constant - y * y`."""
     square = _convolution_term(y, y, k)
-    return constant - square if k == 0 else _times(-1, square)
+    return constant - square if k == 0 else _scale(-1, square)
 
 
 def _sigmoid(values: Any, x: Series) -> Series:
@@ -261,8 +261,8 @@ def _sine_and_cosine(values_at: Any, x: Series) -> tuple[list, list]:
     dx = _derivative_terms(x)
     sine, cosine = [elementary.sin(values_at)], [elementary.cos(values_at)]
     for k in range(1, len(x) + 1):
-        sine.append(_times(1 / k, _sum(_product(dx[j], cosine[k - j]) for j in range(1, k + 1))))
-        cosine.append(_times(-1 / k, _sum(_product(dx[j], sine[k - j]) for j in range(1, k + 1))))
+        sine.append(_scale(1 / k, _sum(_product(dx[j], cosine[k - j]) for j in range(1, k + 1))))
+        cosine.append(_scale(-1 / k, _sum(_product(dx[j], sine[k - j]) for j in range(1, k + 1))))
     return sine, cosine
 
 
@@ -273,7 +273,7 @@ def _log(values: Any, x: Series) -> Series:
         known = _sum(_product(dy[j], x[k - j - 1]) for j in range(1, k))
         rest = _difference(dx[k], known)
         dy.append(None if rest is None else rest / at)
-    return [_times(1 / k, d) for k, d in enumerate(dy[1:], 1)]
+    return [_scale(1 / k, d) for k, d in enumerate(dy[1:], 1)]
 
 
 def _sqrt(values: Any, x: Series) -> Series:
@@ -281,7 +281,7 @@ def _sqrt(values: Any, x: Series) -> Series:
     y = [values[0]]
     for k in range(1, len(x) + 1):
         rest = _difference(x[k - 1], _convolution_term(y, y, k, 1, k))
-        y.append(None if rest is None else _times(0.5, rest / y[0]))
+        y.append(None if rest is None else _scale(0.5, rest / y[0]))
     return y[1:]
 
 

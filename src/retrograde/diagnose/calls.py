@@ -77,7 +77,7 @@ class Values:
             for key, tensor in call.saved.items():
                 self._known.setdefault(key, tensor._array)
 
-    def of(self, key: int, call: RecordedCall | None = None) -> Any:
+    def get(self, key: int, call: RecordedCall | None = None) -> Any:
         """Returns the value of an id; for a variable, the value that `call` read."""
         if call is not None and key in call.saved:
             return call.saved[key]._array
@@ -91,11 +91,11 @@ class Values:
 
     def inputs(self, call: RecordedCall) -> list:
         """Returns the inputs of a call."""
-        return [self.of(i, call) for i in call.inputs]
+        return [self.get(i, call) for i in call.inputs]
 
     def outputs(self, call: RecordedCall) -> list:
         """Returns the outputs of a call."""
-        return [self.of(i, call) for i in call.outputs]
+        return [self.get(i, call) for i in call.outputs]
 
     def _compute(self, key: int) -> None:
         """Recomputes the value of `key`."""
@@ -112,11 +112,11 @@ class Values:
         inside = details_of(call)
         if inside is not None:
             values = values_inside(inside)
-            outputs = [values.of(n) for n in inside.program.results]
+            outputs = [values.get(n) for n in inside.program.results]
             self._known.update(zip(call.outputs, outputs, strict=True))
 
     def _run(self, call: RecordedCall) -> list:
-        inputs = [self.of(i, call) for i in call.inputs]
+        inputs = [self.get(i, call) for i in call.inputs]
         if any(x is None for x in inputs):
             return [None] * len(call.outputs)
         y = thread.recorders.quietly(call.primitive.run, inputs, call.attrs)

@@ -21,17 +21,17 @@ _TITLES = ("", "call", "inputs", "outputs", "saves", "line")
 
 
 def __str__(tape: Any) -> str:
-    head, rows = _listing(tape)
+    head, rows = _list_calls(tape)
     return f"{head}\n{Table(rows, _TITLES, indent=2)}" if rows else head
 
 
 def _repr_html_(tape: Any) -> str:
-    head, rows = _listing(tape)
+    head, rows = _list_calls(tape)
     table = f'<div style="overflow-x:auto">{Table(rows, _TITLES).html()}</div>' if rows else ""
     return f"<div>{to_html(head)}</div>{table}"
 
 
-def _listing(tape: Any) -> tuple[str, list[tuple[str, ...]]]:
+def _list_calls(tape: Any) -> tuple[str, list[tuple[str, ...]]]:
     """Returns a headline and a row for each call."""
     kind = "persistent GradientTape" if tape._persistent else "GradientTape"
     entries, last = tape._entries, tape._last_gradient

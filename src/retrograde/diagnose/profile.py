@@ -131,14 +131,14 @@ class Profile(Report):
     @property
     def by_primitive(self) -> dict[str, tuple[float, float]]:
         """Forward and backward times by primitive, the longest first."""
-        return self._sums(lambda call: call.name)
+        return self._sum_times(lambda call: call.name)
 
     @property
     def by_line(self) -> dict[str, tuple[float, float]]:
         """Forward and backward times by source line, the longest first."""
-        return self._sums(lambda call: call.location and format_source_line(call.location))
+        return self._sum_times(lambda call: call.location and format_source_line(call.location))
 
-    def _sums(self, key_of: Callable) -> dict[str, tuple[float, float]]:
+    def _sum_times(self, key_of: Callable) -> dict[str, tuple[float, float]]:
         forward: Counter = Counter()
         backward: Counter = Counter()
         for call in self.calls:

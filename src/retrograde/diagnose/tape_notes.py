@@ -109,13 +109,13 @@ class Notes:
         self.pauses.append(Pause(why, start, now(), location))
 
 
-class _LastWithout(threading.local):
+class _LastTape(threading.local):
     """The tape of this thread that returned `None` last, by a weak reference."""
 
     tape: Any = None
 
 
-last_without_gradient = _LastWithout()
+last_without_gradient = _LastTape()
 
 
 # Methods of tapes
@@ -182,5 +182,5 @@ def _miss(
     if unconnected is UnconnectedGradients.NONE:
         last_without_gradient.tape = weakref.ref(tape)
         if tape._on_none is not None:
-            hook("answer_none")(tape, targets, missing, sys._getframe(1))
+            hook("report_none")(tape, targets, missing, sys._getframe(1))
     return unconnected

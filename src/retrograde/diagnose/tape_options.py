@@ -14,7 +14,7 @@ from typing import Any
 
 from retrograde.core.rules import Outputs
 from retrograde.core.tape import GradientTape, defaults
-from retrograde.derivatives.checkpointing import Ledger, LimitedEntries, bytes_from
+from retrograde.derivatives.checkpointing import Ledger, LimitedEntries, parse_bytes
 from retrograde.values.arguments import shown
 from retrograde.values.source_location import SourceLocation, first_output, location_of
 
@@ -109,7 +109,7 @@ def set_options(tape: GradientTape, on_none: Any, lines: Any, memory_limit: Any)
                 "GradientTape: `lines=True` keeps all values, so it cannot be combined with "
                 "`memory_limit`."
             )
-        tape._extras.memory_limit = bytes_from(memory_limit)
+        tape._extras.memory_limit = parse_bytes(memory_limit)
         mixin = _LimitsMemory
     elif defaults.lines if lines is None else lines:
         mixin = _KeepsLines

@@ -245,7 +245,7 @@ def _inputs(call: RecordedCall, values: Values) -> list:
     rng = np.random.default_rng(2)
     arrays = []
     for key in call.inputs:
-        x = values.of(key, call)
+        x = values.get(key, call)
         if x is None and key in call.specs and call.specs[key].dtype in dtypes.INEXACT:
             spec = call.specs[key]
             x = rng.uniform(0.5, 1.5, spec.shape).astype(spec.dtype)

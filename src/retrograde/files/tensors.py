@@ -124,14 +124,14 @@ class TensorFile:
         except FileNotFoundError:
             raise NotFoundError(None, None, f"There is no {kind} at {path}.") from None
         except (SafetensorError, OSError) as error:
-            raise self.unreadable(f"it is corrupt or has another format ({error})") from None
+            raise self.read_error(f"it is corrupt or has another format ({error})") from None
         metadata = self._file.metadata() or {}
         if metadata.get("kind") != kind:
-            raise self.unreadable(f"it has tensors, but is not a {kind}")
+            raise self.read_error(f"it has tensors, but is not a {kind}")
         if metadata.get("version") != _VERSION:
-            raise self.unreadable(f"its version is {metadata.get('version')}, not {_VERSION}")
+            raise self.read_error(f"its version is {metadata.get('version')}, not {_VERSION}")
         if not _has_checksum(metadata):
-            raise self.unreadable("the checksum of its metadata is missing or wrong")
+            raise self.read_error("the checksum of its metadata is missing or wrong")
         try:
             self.description = parse_json(metadata["description"], path)
             self._encoded = dict(parse_json(metadata["encoded"], path))
@@ -139,13 +139,13 @@ class TensorFile:
                 raise ValueError
             self._checksums = dict(parse_json(metadata["checksums"], path))
         except (DataLossError, KeyError, TypeError, ValueError):
-            raise self.unreadable("its metadata are corrupt") from None
+            raise self.read_error("its metadata is corrupt") from None
         stored = self._file.keys()
         if set(stored) != set(self._checksums):
-            raise self.unreadable("its tensors do not match its metadata")
+            raise self.read_error("its tensors do not match its metadata")
         self.keys = [key for key in stored if not key.endswith(_LENGTHS)]
 
-    def unreadable(self, reason: str) -> DataLossError:
+    def read_error(self, reason: str) -> DataLossError:
         """Returns the error for a corrupt or unexpected file."""
         return DataLossError(None, None, f"Cannot read {self.path} as a {self._kind}: {reason}.")
 
@@ -154,12 +154,12 @@ class TensorFile:
         try:
             return self._decode(key, self._read_checked(key))
         except (KeyError, TypeError, ValueError, self._error) as error:
-            raise self.unreadable(f"its tensor {key} is corrupt ({error})") from None
+            raise self.read_error(f"its tensor {key} is corrupt ({error})") from None
 
     def _read_checked(self, key: str) -> np.ndarray:
         array = self._file.get_tensor(key)
         if _checksum(key, array) != self._checksums[key]:
-            raise self.unreadable(f"the checksum of its tensor {key} does not match its data")
+            raise self.read_error(f"the checksum of its tensor {key} does not match its data")
         return array
 
     def _decode(self, key: str, array: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ _LARGEST_REUSED = 32 << 20  # bytes: the most that glibc accepts
 _KEPT_FREE = 512 << 20
 
 
-def keep_memory_warm() -> bool:
+def raise_malloc_thresholds() -> bool:
     """Raises the thresholds. Returns whether it did."""
     if os.environ.get("RETROGRADE_MALLOC") == "default" or not sys.platform.startswith("linux"):
         return False

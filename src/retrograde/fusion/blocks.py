@@ -114,7 +114,7 @@ def _slice_all(flat: list, start: int, stop: int) -> list:
     return [a[start:stop] if a is not None and a.ndim else a for a in flat]
 
 
-def over_batch(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+def run_in_slices(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     """Computes `f(*arrays, out)` in slices of the first axis, which threads share.
 
     `f` may write into its slice of `out` and return it. Other results are copied there.
@@ -148,7 +148,7 @@ def halves(size: int, max_size: int) -> tuple[tuple[int, int], ...]:
     """
     if size <= max_size:
         return ((0, size),)
-    middle = _middle(size)
+    middle = _halve(size)
     second = [(middle + a, middle + b) for a, b in halves(size - middle, max_size)]
     return (*halves(middle, max_size), *second)
 
@@ -166,7 +166,7 @@ def sum_of_halves(sums: dict[tuple[int, int], Any], start: int, stop: int) -> An
     """Returns the sum from `start` to `stop`, given the partial sums of `halves`."""
     if (start, stop) in sums:
         return sums[start, stop]
-    middle = start + _middle(stop - start)
+    middle = start + _halve(stop - start)
     return sum_of_halves(sums, start, middle) + sum_of_halves(sums, middle, stop)
 
 
@@ -185,7 +185,7 @@ def threaded_sum(x: np.ndarray) -> Any:
 _NOT_HALVED = 128  # elements up to which NumPy's sum does not halve
 
 
-def _middle(size: int) -> int:
+def _halve(size: int) -> int:
     """Returns half of `size`, rounded down to a multiple of 8, as in NumPy's sum."""
     middle = size // 2
     return middle - middle % 8 if middle >= 8 else middle

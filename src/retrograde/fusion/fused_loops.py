@@ -191,17 +191,17 @@ class _FusedSource:
         threads = "extra_threads()" if fused.is_worth_threads() else "0"
         halves = f"tapered_halves({self.count:d}, {self.most:d})"
         writer.write(f"def {name}({', '.join(f'v{v:d}' for v in fused.inputs)}):")
-        writer.write(*self._before(), "", "def work(blocks):", depth=1)
+        writer.write(*self._setup_lines(), "", "def work(blocks):", depth=1)
         writer.write(*self._scratch(), "for start, stop in blocks:", depth=2)
         writer.write(*self._block_lines(), *calls, depth=3)
-        writer.write("", f"run_shared(work, {halves}, {threads})", *self._after(), depth=1)
+        writer.write("", f"run_shared(work, {halves}, {threads})", *self._final_lines(), depth=1)
         writer.write(f"return ({', '.join(f'v{v:d}' for v in fused.outputs)},)", depth=1)
 
     # Before and after the loop over blocks
 
-    def _before(self) -> list[str]:
+    def _setup_lines(self) -> list[str]:
         fused = self.fused
-        lines = [f"sums{y:d} = {{}}" for y in self._sums()]
+        lines = [f"sums{y:d} = {{}}" for y in self._sum_calls()]
         for y in self._arrays():
             if y in fused.reused:
                 lines.append(f"v{y:d} = writable_memory(v{fused.reused[y]:d})")
@@ -210,15 +210,15 @@ class _FusedSource:
                 lines.append(f"v{y:d} = np.empty({shape}, {dtype})")
         return lines + [f"a{v:d} = v{v:d}{self._in_blocks(v)}" for v in self._arrays()]
 
-    def _sums(self) -> list[int]:
+    def _sum_calls(self) -> list[int]:
         return [call.outputs[0] for call in self.fused.calls if is_sum(call)]
 
     def _arrays(self) -> list[int]:
         """Returns the inputs and outputs that are arrays."""
-        outputs = [v for v in self.fused.outputs if v not in self._sums()]
+        outputs = [v for v in self.fused.outputs if v not in self._sum_calls()]
         return [*self.fused.inputs, *outputs]
 
-    def _after(self) -> list[str]:
+    def _final_lines(self) -> list[str]:
         return [self._final_sum(call) for call in self.fused.calls if is_sum(call)]
 
     def _final_sum(self, call: Call) -> str:

@@ -81,7 +81,7 @@ class _Grouping:
         same = find_equal_value(call, reads, self.specs, self.uniform)
         if same is not None:
             self.repeats[call.outputs[0]] = same
-        elif leads := self._leads(call, reads):
+        elif leads := self._splittable_axes(call, reads):
             self._join(i, reads, leads)
             return
         for y in call.outputs:
@@ -90,7 +90,7 @@ class _Grouping:
     def _reads(self, call: Call) -> tuple[int, ...]:
         return tuple(self.repeats.get(v, v) for v in call.inputs)
 
-    def _leads(self, call: Call, reads: tuple[int, ...]) -> frozenset[int]:
+    def _splittable_axes(self, call: Call, reads: tuple[int, ...]) -> frozenset[int]:
         """Returns the numbers of leading axes along which a call can be split; empty if none."""
         is_elementwise = call.primitive.partials is not None or call.primitive.name in _CASTS
         shape, dtype = self.specs[call.outputs[0]]

@@ -14,7 +14,7 @@ SIGNATURE = b"BM"
 def decode(contents: bytes, channels: int) -> np.ndarray:
     """Decodes a BMP file to `channels` (3 or 4) channels; 0 keeps the file's channels.
 
-    Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
+    Malformed data raises `DecodeError`, or an error from `struct` or NumPy.
     """
     if len(contents) < 32:
         raise DecodeError(f"the header needs 32 bytes, but there are {len(contents)}")

@@ -13,7 +13,7 @@ from retrograde.image._errors import DecodeError
 SIGNATURE = b"GIF8"
 _IMAGE, _EXTENSION, _END, _CONTROL = 0x2C, 0x21, 0x3B, 0xF9
 _MAX_PIXELS_PER_BYTE = 4096  # a code has at least 3 bits and decodes to at most 4,096 pixels
-_MAX_PIXELS = 1 << 29  # in all frames together, however small the file is
+_MAX_PIXELS = 1 << 29  # in all frames together, even if the file is small
 
 
 class _Frame(NamedTuple):
@@ -30,8 +30,8 @@ def decode(contents: bytes, count: int | None = None) -> np.ndarray:
     """Decodes the frames, each drawn over the previous one: `[frames, height, width, 3]`.
 
     `count` limits the number of frames. As in TensorFlow, the canvas has the height of the tallest
-    frame and the width of the widest one, whatever the header says, and is initially black.
-    Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
+    frame and the width of the widest one, regardless of the header, and is initially black.
+    Malformed data raises `DecodeError`, or an error from `struct` or NumPy.
     """
     flags = contents[10]
     offset, global_palette = _palette(contents, 13, flags)

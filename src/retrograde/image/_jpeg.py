@@ -46,15 +46,15 @@ def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
             raise DecodeError("a segment extends beyond the end of the data")
         yield kind, start, offset
         if kind == _SCAN:
-            offset = _after_scan(data, offset)
+            offset = _skip_scan(data, offset)
 
 
-def _after_scan(data: bytes, offset: int) -> int:
+def _skip_scan(data: bytes, offset: int) -> int:
     """Returns the start of the next segment: a marker that is neither data nor a restart."""
     while True:
         offset = data.index(b"\xff", offset)
         if offset + 1 >= len(data):
-            raise DecodeError("the data are truncated")
+            raise DecodeError("the data is truncated")
         if data[offset + 1] and not 0xD0 <= data[offset + 1] <= 0xD7:
             return offset
         offset += 2
@@ -160,7 +160,7 @@ class _File:
         if max(self.max_across, self.max_down) > 4:
             raise DecodeError("the sampling factors of its channels are not valid")
         if sum(c.blocks() for c in self.components) > 8 * len(self.data):  # under 1 bit per block
-            raise DecodeError("the data are truncated")
+            raise DecodeError("the data is truncated")
         for c in self.components:
             c.allocate()
 
@@ -204,10 +204,10 @@ class _File:
             approximation & 15,
         )
         decode = scan.decoder(self.progressive)
-        intervals = _restart_intervals(self.data[start : _after_scan(self.data, start)])
+        intervals = _restart_intervals(self.data[start : _skip_scan(self.data, start)])
         step = self.interval or len(units)
         if len(intervals) * step < len(units):
-            raise DecodeError("the data are truncated")
+            raise DecodeError("the data is truncated")
         for i, interval in zip(range(0, len(units), step), intervals, strict=False):
             decode(interval, units[i : i + step])
 
@@ -281,7 +281,7 @@ class Options(NamedTuple):
 def decode(data: bytes, channels: int, options: Options) -> np.ndarray:
     """Decodes a JPEG file to `channels` (1 or 3) channels; 0 keeps the file's channels.
 
-    Malformed data raise `DecodeError`, or an error of `struct` or NumPy.
+    Malformed data raises `DecodeError`, or an error from `struct` or NumPy.
     """
     kind, _ = _find_frame(data)
     if _FRAMES.get(kind) is False and options.side == 8:  # progressive files can have many scans

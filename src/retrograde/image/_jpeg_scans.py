@@ -26,7 +26,7 @@ def _windows(data: bytes) -> list[int]:
 
 def _check_end(bit_offset: int, data: bytes) -> None:
     if bit_offset > 8 * len(data):
-        raise DecodeError("the data are truncated")
+        raise DecodeError("the data is truncated")
 
 
 class Scan:

@@ -174,7 +174,7 @@ def _symbols(blocks: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.nda
     dc, ac = _lookup(DC_CODES), _lookup(AC_CODES)
     count = len(blocks)
     mean_size = _bit_length(blocks[:, 0])
-    codes = [_codes_of(np.arange(count) * 256, dc, tables, mean_size, blocks[:, 0])]
+    codes = [_find_codes(np.arange(count) * 256, dc, tables, mean_size, blocks[:, 0])]
     rows, positions = np.nonzero(blocks[:, 1:])
     positions = positions + 1
     first = np.ones(len(rows), bool)
@@ -183,15 +183,15 @@ def _symbols(blocks: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.nda
     zeros = positions - before - 1
     values = blocks[rows, positions]
     symbols = (zeros % 16) << 4 | _bit_length(values)
-    codes.append(_codes_of(rows * 256 + positions * 4 + 3, ac, tables[rows], symbols, values))
+    codes.append(_find_codes(rows * 256 + positions * 4 + 3, ac, tables[rows], symbols, values))
     for skipped in (1, 2, 3):  # a code for sixteen zeros each
         long_runs = zeros >= 16 * skipped
         keys = rows[long_runs] * 256 + positions[long_runs] * 4 + skipped - 1
-        codes.append(_codes_of(keys, ac, tables[rows[long_runs]], np.full(long_runs.sum(), 0xF0)))
+        codes.append(_find_codes(keys, ac, tables[rows[long_runs]], np.full(long_runs.sum(), 0xF0)))
     last = np.zeros(count, int)
     np.maximum.at(last, rows, positions)
     ended = np.flatnonzero(last < 63)
-    codes.append(_codes_of(ended * 256 + 255, ac, tables[ended], np.zeros(len(ended), int)))
+    codes.append(_find_codes(ended * 256 + 255, ac, tables[ended], np.zeros(len(ended), int)))
     return tuple(np.concatenate(parts) for parts in zip(*codes, strict=True))
 
 
@@ -200,7 +200,7 @@ def _bit_length(values: np.ndarray) -> np.ndarray:
     return np.frexp(np.abs(values).astype(float))[1]
 
 
-def _codes_of(
+def _find_codes(
     keys: np.ndarray,
     table: tuple[np.ndarray, np.ndarray],
     tables: np.ndarray,

@@ -1,7 +1,7 @@
 """Decoding of JPEG files with libjpeg-turbo, if `simplejpeg` is installed.
 
-TensorFlow uses the same library, so the pixels are identical to TensorFlow's, and to those of our
-own decoder.
+TensorFlow uses the same library, so the pixels are identical to TensorFlow's. Our own decoder
+computes the same pixels.
 """
 
 from __future__ import annotations

@@ -40,12 +40,12 @@ class _Header(NamedTuple):
 def decode(contents: bytes, channels: int, dtype: np.dtype) -> np.ndarray:
     """Decodes a PNG file to `channels` channels; 0 keeps the file's channels.
 
-    Malformed data raise `DecodeError`, or an error of `struct`, `zlib` or NumPy.
+    Malformed data raises `DecodeError`, or an error from `struct`, `zlib` or NumPy.
     """
     chunks = _chunks(contents)
     header = _Header(*struct.unpack(">IIBBBBB", chunks[b"IHDR"]))
     _check(header)
-    samples = _samples(_decompress(chunks[b"IDAT"], _bytes_in(header)), header)
+    samples = _samples(_decompress(chunks[b"IDAT"], _count_bytes(header)), header)
     image, alpha = _to_image_and_alpha(samples, header, chunks)
     own_alpha = alpha is not None and header.kind not in (_GRAY, _RGB)
     channels = channels or image.shape[-1] + own_alpha
@@ -93,7 +93,7 @@ def _chunks(contents: bytes) -> dict[bytes, bytes]:
     return chunks | {b"IDAT": b"".join(parts)}
 
 
-def _bytes_in(header: _Header) -> int:
+def _count_bytes(header: _Header) -> int:
     """Returns the number of bytes of all lines, including their filter bytes."""
     passes = _PASSES if header.interlaced else ((0, 0, 1, 1),)
     total = 0
@@ -253,9 +253,9 @@ _GRAY_WEIGHTS = np.array([9797, 19234, 3737], np.uint32)  # of RGB, times 2 ** 1
 
 
 def _gray(image: np.ndarray, chunks: dict[bytes, bytes]) -> np.ndarray:
-    """Converts RGB to grayscale, in linear linear if the file has a gamma value."""
+    """Converts RGB to grayscale, in linear light if the file has a gamma value."""
     gamma = struct.unpack(">I", chunks[b"gAMA"])[0] if b"gAMA" in chunks else 0
-    gamma = gamma / 1e5 if 16 <= gamma <= 625_000_000 else 1  # as libpng, ignore other values
+    gamma = gamma / 1e5 if 16 <= gamma <= 625_000_000 else 1  # like libpng, ignores other values
     gamma = 1 / 2.2 if b"sRGB" in chunks else gamma
     max_value = np.iinfo(image.dtype).max
     if abs(gamma - 1) < 0.05:

@@ -50,8 +50,8 @@ def _bicubic(old: int, new: int) -> Weights:
     indices = below[:, None].astype(np.int64) + np.arange(-1, 3)
     distance = np.abs(np.arange(-1, 3, dtype=np.float32) - fraction[:, None])
     inside = (indices >= 0) & (indices < old)
-    shares = _normalize(_keys_cubic(distance) * inside)
-    return Weights(indices.clip(0, old - 1), shares, old)
+    weights = _normalize(_keys_cubic(distance) * inside)
+    return Weights(indices.clip(0, old - 1), weights, old)
 
 
 def _area(old: int, new: int) -> Weights:
@@ -62,8 +62,8 @@ def _area(old: int, new: int) -> Weights:
     taps = int((np.ceil(stop) - first).max())
     indices = first[:, None] + np.arange(taps)
     overlap = np.minimum(indices + 1, stop[:, None]) - np.maximum(indices, start[:, None])
-    shares = (overlap.clip(0) / scale).astype(np.float32)
-    return Weights(indices.clip(0, old - 1), shares, old)
+    weights = (overlap.clip(0) / scale).astype(np.float32)
+    return Weights(indices.clip(0, old - 1), weights, old)
 
 
 def _lanczos(radius: float) -> Callable:
@@ -101,7 +101,7 @@ def _kernel_weights(kernel: Callable, radius: float, antialias: bool) -> Callabl
     With `antialias`, the kernel is stretched when the image shrinks.
     """
 
-    def weights(old: int, new: int) -> Weights:
+    def compute(old: int, new: int) -> Weights:
         scale = 1 / (np.float32(new) / np.float32(old))
         stretch = max(scale, np.float32(1)) if antialias else np.float32(1)
         center = _centers(new, scale)
@@ -110,17 +110,17 @@ def _kernel_weights(kernel: Callable, radius: float, antialias: bool) -> Callabl
         last = np.floor(center + extent - np.float32(0.5)).astype(np.int64).clip(0, old - 1)
         indices = first[:, None] + np.arange(int((last - first).max()) + 1)
         pixel_center = indices.astype(np.float32) + np.float32(0.5)
-        shares = kernel(np.abs((pixel_center - center[:, None]) / stretch))
-        shares = _normalize(shares * (indices <= last[:, None]))
-        return Weights(indices.clip(0, old - 1), shares, old)
+        weights = kernel(np.abs((pixel_center - center[:, None]) / stretch))
+        weights = _normalize(weights * (indices <= last[:, None]))
+        return Weights(indices.clip(0, old - 1), weights, old)
 
-    return weights
+    return compute
 
 
-def _normalize(shares: np.ndarray) -> np.ndarray:
-    shares = shares.astype(np.float32)
-    total = shares.sum(1, keepdims=True)
-    return np.where(np.abs(total) >= _MIN_SUM, shares / total, shares)
+def _normalize(weights: np.ndarray) -> np.ndarray:
+    weights = weights.astype(np.float32)
+    total = weights.sum(1, keepdims=True)
+    return np.where(np.abs(total) >= _MIN_SUM, weights / total, weights)
 
 
 def _method(name: str, antialias: bool) -> Callable | None:
@@ -166,9 +166,9 @@ def resize_weights(old: int, new: int, method: str, antialias: bool) -> Weights:
 def gaussian_weights(pixels: int, size: int, sigma: float) -> Weights:
     """Returns the weights of Gaussian windows of `size` pixels."""
     distance = np.arange(size) - (size - 1) / 2
-    shares = np.exp(-0.5 * (distance / sigma) ** 2)
+    weights = np.exp(-0.5 * (distance / sigma) ** 2)
     indices = np.arange(pixels - size + 1)[:, None] + np.arange(size)
-    return Weights(indices, np.broadcast_to(_normalize(shares[None]), indices.shape), pixels)
+    return Weights(indices, np.broadcast_to(_normalize(weights[None]), indices.shape), pixels)
 
 
 @functools.lru_cache(maxsize=64)
@@ -179,8 +179,8 @@ def halving_weights(pixels: int) -> Weights:
 
 
 @functools.lru_cache(maxsize=64)
-def sobel_weights(pixels: int, shares: tuple[int, int, int]) -> Weights:
-    """Returns the weights `shares` of each pixel and its neighbors, reflected at the edges."""
+def sobel_weights(pixels: int, weights: tuple[int, int, int]) -> Weights:
+    """Returns `weights` for each pixel and its two neighbors, reflected at the edges."""
     indices = np.abs(np.arange(pixels)[:, None] + np.arange(-1, 2))
     indices = np.where(indices >= pixels, 2 * pixels - 2 - indices, indices)
-    return Weights(indices, np.tile(np.array(shares, np.float32), (pixels, 1)), pixels)
+    return Weights(indices, np.tile(np.array(weights, np.float32), (pixels, 1)), pixels)

@@ -52,12 +52,12 @@ def file_format(data: bytes, op_name: str) -> str:
 def call_decoder(
     decode: Callable, kind: str, op_name: str, data: bytes, *arguments: Any
 ) -> np.ndarray:
-    """Calls `decode(data, *arguments)` and raises TensorFlow's error if the data are malformed."""
+    """Calls `decode(data, *arguments)` and raises TensorFlow's error if the data is malformed."""
     try:
         return decode(data, *arguments)
     except _DECODING_ERRORS as error:
         known = isinstance(error, DecodeError)
-        reason = error if known else "the data are truncated or inconsistent"
+        reason = error if known else "the data is truncated or inconsistent"
         raise invalid(f"{op_name}: cannot read {len(data)} bytes of {kind}: {reason}.") from error
     except MemoryError:
         message = (

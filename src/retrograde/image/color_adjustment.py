@@ -63,7 +63,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         x = at_least_float32(x)
         rows = reduce_mean(x, axis=-3, keepdims=True)  # reducing over rows first is much faster
         mean = reduce_mean(rows, axis=-2, keepdims=True)
-        # Rows laid flat, with a row of means: NumPy is slow at loops as short as the channels.
+        # Columns and channels share one axis, because NumPy is slow along short axes.
         shape, mean = x._spec.shape, broadcast_to(mean, shape=rows._spec.shape)
         line = shape[-2] * shape[-1]
         x, mean = (reshape(a, shape=(*a._spec.shape[:-2], line)) for a in (x, mean))

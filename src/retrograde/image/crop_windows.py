@@ -41,7 +41,7 @@ def crop_and_resize(
 
     Box i, `[y1, x1, y2, x2]` with 0 for the first pixel and 1 for the last one, is cropped from
     image `box_indices[i]`. Pixels outside the image get `extrapolation_value`. Gradients flow to
-    the images and to the boxes; the gradient with respect to the boxes is always the one of
+    the images and to the boxes; the gradient with respect to the boxes is always computed as for
     "bilinear".
 
     >>> image = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
@@ -112,17 +112,17 @@ class _Crops:
         (top, bottom, down), (left, right, across) = map(_neighbors, (self.rows, self.columns))
         down = reshape(down, shape=(*down._spec.shape, 1))
         across = _repeat_for_channels(across, x._spec.shape[1])
-        above, below = self._at(x, top, left), self._at(x, bottom, left)
-        above = above + (self._at(x, top, right) - above) * across
-        below = below + (self._at(x, bottom, right) - below) * across
+        above, below = self._gather(x, top, left), self._gather(x, bottom, left)
+        above = above + (self._gather(x, top, right) - above) * across
+        below = below + (self._gather(x, bottom, right) - below) * across
         return self._fill_outside(above + (below - above) * down, x._spec.shape[1])
 
     def nearest(self, x: Tensor) -> Tensor:
         """Picks the nearest pixel of `x`; halfway positions are rounded up."""
-        y = self._at(x, floor(self.rows + 0.5), floor(self.columns + 0.5))
+        y = self._gather(x, floor(self.rows + 0.5), floor(self.columns + 0.5))
         return self._fill_outside(y, x._spec.shape[1])
 
-    def _at(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    def _gather(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         """Gathers the pixels of `x` at `rows` and `columns`, clipped to the image.
 
         Columns and channels share the last axis of the result: NumPy is slow along a short axis.

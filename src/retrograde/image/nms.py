@@ -176,7 +176,7 @@ def _iou_with(boxes: np.ndarray) -> Callable:
 
 
 def _candidates(scores: np.ndarray, min_score: float) -> np.ndarray:
-    """Returns the boxes with a score above `min_score`, in descending order; ties keep theirs."""
+    """Returns the boxes with a score above `min_score`, by descending score. The sort is stable."""
     order = np.argsort(-scores.astype(np.float32), kind="stable").astype(np.int32)
     return order[scores[order] > min_score]
 

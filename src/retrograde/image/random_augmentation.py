@@ -33,11 +33,11 @@ from retrograde.values.errors import invalid
 _HEIGHT, _WIDTH = -3, -2
 
 
-def _stateful(seed: Any) -> Callable:
+def _stateful_sampler(seed: Any) -> Callable:
     return functools.partial(uniform, seed=seed)
 
 
-def _stateless(seed: Any) -> Callable:
+def _stateless_sampler(seed: Any) -> Callable:
     return functools.partial(stateless_uniform, seed=seed)
 
 
@@ -46,22 +46,22 @@ def _stateless(seed: Any) -> Callable:
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     """Flips each image horizontally with probability 1/2."""
-    return _random_flip(image, _WIDTH, _stateful(seed), "random_flip_left_right")
+    return _random_flip(image, _WIDTH, _stateful_sampler(seed), "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     """Flips each image vertically with probability 1/2."""
-    return _random_flip(image, _HEIGHT, _stateful(seed), "random_flip_up_down")
+    return _random_flip(image, _HEIGHT, _stateful_sampler(seed), "random_flip_up_down")
 
 
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
     """Computes `tf.image.random_flip_left_right` as a function of `seed`."""
-    return _random_flip(image, _WIDTH, _stateless(seed), "stateless_random_flip_left_right")
+    return _random_flip(image, _WIDTH, _stateless_sampler(seed), "stateless_random_flip_left_right")
 
 
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
     """Computes `tf.image.random_flip_up_down` as a function of `seed`."""
-    return _random_flip(image, _HEIGHT, _stateless(seed), "stateless_random_flip_up_down")
+    return _random_flip(image, _HEIGHT, _stateless_sampler(seed), "stateless_random_flip_up_down")
 
 
 def _random_flip(image: Any, axis: int, draw: Callable, op_name: str) -> Tensor:
@@ -80,12 +80,12 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     >>> tf.image.random_crop(tf.ones([32, 32, 3]), [24, 24, 3]).shape
     TensorShape([24, 24, 3])
     """
-    return _random_crop(value, size, _stateful(seed))
+    return _random_crop(value, size, _stateful_sampler(seed))
 
 
 def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
     """Computes `tf.image.random_crop` as a function of `seed`."""
-    return _random_crop(value, size, _stateless(seed))
+    return _random_crop(value, size, _stateless_sampler(seed))
 
 
 def _random_crop(value: Any, size: Any, draw: Callable) -> Tensor:
@@ -107,12 +107,12 @@ def _random_crop(value: Any, size: Any, draw: Callable) -> Tensor:
 
 def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
     """Changes the brightness of images by a random delta in `[-max_delta, max_delta)`."""
-    return adjust_brightness(image, _random_delta(max_delta, _stateful(seed)))
+    return adjust_brightness(image, _random_delta(max_delta, _stateful_sampler(seed)))
 
 
 def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
     """Computes `tf.image.random_brightness` as a function of `seed`."""
-    return adjust_brightness(image, _random_delta(max_delta, _stateless(seed)))
+    return adjust_brightness(image, _random_delta(max_delta, _stateless_sampler(seed)))
 
 
 def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
@@ -120,32 +120,32 @@ def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
 
     `max_delta` must be in [0, 0.5].
     """
-    return adjust_hue(image, _random_delta(max_delta, _stateful(seed), limit=0.5))
+    return adjust_hue(image, _random_delta(max_delta, _stateful_sampler(seed), limit=0.5))
 
 
 def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
     """Computes `tf.image.random_hue` as a function of `seed`."""
-    return adjust_hue(image, _random_delta(max_delta, _stateless(seed), limit=0.5))
+    return adjust_hue(image, _random_delta(max_delta, _stateless_sampler(seed), limit=0.5))
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
     """Multiplies the contrast of images by a random factor between `lower` and `upper`."""
-    return adjust_contrast(image, _random_factor(lower, upper, _stateful(seed)))
+    return adjust_contrast(image, _random_factor(lower, upper, _stateful_sampler(seed)))
 
 
 def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
     """Computes `tf.image.random_contrast` as a function of `seed`."""
-    return adjust_contrast(image, _random_factor(lower, upper, _stateless(seed)))
+    return adjust_contrast(image, _random_factor(lower, upper, _stateless_sampler(seed)))
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
     """Multiplies the saturation of RGB images by a random factor between `lower` and `upper`."""
-    return adjust_saturation(image, _random_factor(lower, upper, _stateful(seed)))
+    return adjust_saturation(image, _random_factor(lower, upper, _stateful_sampler(seed)))
 
 
 def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
     """Computes `tf.image.random_saturation` as a function of `seed`."""
-    return adjust_saturation(image, _random_factor(lower, upper, _stateless(seed)))
+    return adjust_saturation(image, _random_factor(lower, upper, _stateless_sampler(seed)))
 
 
 def _random_delta(max_delta: Any, draw: Callable, limit: float | None = None) -> Tensor:

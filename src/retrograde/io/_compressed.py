@@ -25,7 +25,7 @@ def decompress(data: bytes, kind: str, op_name: str) -> bytes:
 def decompress_chunks(file: BinaryIO, kind: str, name: str) -> Iterator[bytes]:
     """Yields the content of a compressed file in chunks of at most 256 kB.
 
-    A gzip file may have several members, followed by zeros. Data after a zlib stream are ignored.
+    A gzip file may have several members, followed by zeros. Data after a zlib stream is ignored.
     A corrupt or truncated file raises a `DataLossError`.
     """
     data = file.read(_CHUNK_SIZE)
@@ -40,7 +40,7 @@ def decompress_chunks(file: BinaryIO, kind: str, name: str) -> Iterator[bytes]:
                 yield chunk
             data = stream.unconsumed_tail or (b"" if stream.eof else file.read(_CHUNK_SIZE))
             if not (data or chunk or stream.eof):
-                raise DataLossError(None, None, f"{name}: the compressed data are truncated")
+                raise DataLossError(None, None, f"{name}: the compressed data is truncated")
         if kind == "ZLIB":
             return
         data = _skip_zeros(stream.unused_data, file)

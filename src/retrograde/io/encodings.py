@@ -12,6 +12,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.io._compressed import WINDOWS, decompress
 from retrograde.ops.arguments import integer
 from retrograde.ops.host_functions import host_function
+from retrograde.protobuf import wire
 from retrograde.strings._elementwise import as_string_tensor, map_strings
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes
@@ -152,13 +153,14 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(tensor)
     array = np.asarray(x._array)
     dims = b"".join(
-        _bytes_field(2, _varint_field(1, size) if size else b"") for size in array.shape
+        wire.encode_bytes_field(2, wire.encode_varint_field(1, size) if size else b"")
+        for size in array.shape
     )
-    data = _varint_field(1, x.dtype.as_datatype_enum) + _bytes_field(2, dims)
+    data = wire.encode_varint_field(1, x.dtype.as_datatype_enum) + wire.encode_bytes_field(2, dims)
     if x.dtype == dtypes.string:
-        data += b"".join(_bytes_field(8, value) for value in array.ravel().tolist())
+        data += b"".join(wire.encode_bytes_field(8, value) for value in array.ravel().tolist())
     elif array.size:
-        data += _bytes_field(4, array.tobytes())
+        data += wire.encode_bytes_field(4, array.tobytes())
     return Tensor(np.array(data, object))
 
 
@@ -168,8 +170,8 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
     data = as_string_tensor(serialized).numpy()
     dtype = dtypes.as_dtype(out_type)
     try:
-        number, shape, content, strings = _parse_tensor_proto(data)
-        actual_dtype = _DTYPES[number]
+        dtype_number, shape, content, strings = _parse_tensor_proto(data)
+        actual_dtype = _DTYPES[dtype_number]
         array = _elements(actual_dtype, content, strings).reshape(shape)
     except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise invalid("parse_tensor: the input is not a serialized tensor.") from error
@@ -181,15 +183,13 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
 
 
 def _parse_tensor_proto(data: bytes) -> tuple[int, list[int], bytes, list[bytes]]:
-    number, shape, content, strings = 0, [], b"", []
-    for field, value in _parse_fields(data):
+    dtype_number, shape, content, strings = 0, [], b"", []
+    for field, _, value, _, _ in wire.read_fields(data):
         if field == 1:
-            number = value
+            dtype_number = value
         elif field == 2:
             shape = [
-                dict(_parse_fields(dim)).get(1, 0)
-                for kind, dim in _parse_fields(value)
-                if kind == 2
+                _read_size(dim) for number, _, dim, _, _ in wire.read_fields(value) if number == 2
             ]
         elif field == 4:
             content = value
@@ -197,7 +197,11 @@ def _parse_tensor_proto(data: bytes) -> tuple[int, list[int], bytes, list[bytes]
             strings.append(value)
         else:
             raise ValueError(f"field {field}")
-    return number, shape, content, strings
+    return dtype_number, shape, content, strings
+
+
+def _read_size(dim: bytes) -> int:
+    return next((value for number, _, value, _, _ in wire.read_fields(dim) if number == 1), 0)
 
 
 def _elements(dtype: Any, content: bytes, strings: list[bytes]) -> np.ndarray:
@@ -208,47 +212,3 @@ def _elements(dtype: Any, content: bytes, strings: list[bytes]) -> np.ndarray:
     if dtype == dtypes.bool_ and content.strip(b"\0\1"):
         raise ValueError("a bool is neither 0 nor 1")
     return _numbers_from_bytes(content, dtype.numpy_dtype)
-
-
-def _varint(number: int) -> bytes:
-    data = bytearray()
-    while number > 0x7F:
-        data.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*data, number])
-
-
-def _varint_field(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _bytes_field(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
-
-
-def _parse_fields(data: bytes) -> list[tuple[int, Any]]:
-    """Returns the fields of a protocol buffer and their values, integers or bytes."""
-    fields: list[tuple[int, Any]] = []
-    position = 0
-    while position < len(data):
-        tag, position = _read_varint(data, position)
-        value, position = _read_varint(data, position)
-        if tag & 7 == 2:
-            if position + value > len(data):
-                raise ValueError("cut off")
-            value, position = data[position : position + value], position + value
-        elif tag & 7:
-            raise ValueError(f"kind {tag & 7}")
-        fields.append((tag >> 3, value))
-    return fields
-
-
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
-    number, shift = 0, 0
-    while data[position] & 0x80:
-        if shift > 56:
-            raise ValueError("a number has more than 10 bytes")
-        number |= (data[position] & 0x7F) << shift
-        shift += 7
-        position += 1
-    return number | data[position] << shift, position + 1

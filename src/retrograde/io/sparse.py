@@ -26,7 +26,7 @@ def serialize_sparse(
     >>> tf.io.serialize_sparse(x).shape
     TensorShape([3])
     """
-    x = _checked(sp_input, out_type, "serialize_sparse")
+    x = _check_input(sp_input, out_type, "serialize_sparse")
     return Tensor(_serialize(*(np.asarray(p) for p in (x.indices, x.values, x.dense_shape))))
 
 
@@ -42,7 +42,7 @@ def serialize_many_sparse(
     >>> tf.sparse.to_dense(y).numpy().tolist()
     [[0.0, 5.0], [0.0, 0.0], [6.0, 0.0]]
     """
-    x = _checked(sp_input, out_type, "serialize_many_sparse")
+    x = _check_input(sp_input, out_type, "serialize_many_sparse")
     indices, values, shape = (np.asarray(part) for part in (x.indices, x.values, x.dense_shape))
     if len(shape) < 2:
         raise invalid(
@@ -51,16 +51,16 @@ def serialize_many_sparse(
         )
     rows = np.empty((shape[0], 3), object)
     for number in range(len(rows)):
-        chosen = indices[:, 0] == number
-        rows[number] = _serialize(indices[chosen][:, 1:], values[chosen], shape[1:])
+        mask = indices[:, 0] == number
+        rows[number] = _serialize(indices[mask][:, 1:], values[mask], shape[1:])
     return Tensor(rows)
 
 
-def _checked(value: Any, out_type: Any, what: str) -> SparseTensor:
+def _check_input(value: Any, out_type: Any, op_name: str) -> SparseTensor:
     if not isinstance(value, SparseTensor):
         raise TypeError(f"Input must be a SparseTensor. Received: {shown(value)}.")
     if dtypes.as_dtype(out_type) != dtypes.string:
-        raise invalid(f"{what}: out_type must be tf.string. Received: {shown(out_type)}.")
+        raise invalid(f"{op_name}: out_type must be tf.string. Received: {shown(out_type)}.")
     return value
 
 

@@ -49,7 +49,7 @@ _FIELDS = {  # the fields that hold single values
     "uint32": "uint32_val",
     "uint64": "uint64_val",
 }
-_MOST_ELEMENTS = 1 << 40
+_MAX_ELEMENTS = 1 << 40
 
 
 class TensorProto(Message):
@@ -59,7 +59,7 @@ class TensorProto(Message):
     DESCRIPTOR: ClassVar = Descriptor(
         "tensorflow.TensorProto",
         (
-            Field(1, "dtype", "enum", names=_NAMES),
+            Field(1, "dtype", "enum", enum_names=_NAMES),
             Field(2, "tensor_shape", TensorShapeProto),
             Field(3, "version_number", "int32"),
             Field(4, "tensor_content", "bytes"),
@@ -110,11 +110,11 @@ def make_tensor_proto(
     if array.size > 1 and array.size == math.prod(sizes) and tensor.dtype != dtypes.string:
         proto.tensor_content = array.tobytes()
     else:
-        getattr(proto, _FIELDS[tensor.dtype.name]).extend(_plain_values(array, tensor.dtype))
+        getattr(proto, _FIELDS[tensor.dtype.name]).extend(_to_plain_values(array, tensor.dtype))
     return proto
 
 
-def _plain_values(array: np.ndarray, dtype: DType) -> list:
+def _to_plain_values(array: np.ndarray, dtype: DType) -> list:
     flat = array.reshape(-1)
     if dtype.name in ("float16", "bfloat16"):
         return flat.view(np.uint16).tolist()
@@ -134,7 +134,7 @@ def make_ndarray(tensor: Any) -> np.ndarray:
         raise TypeError(f"Unsupported tensor type: {number}")
     kind = next(d for d in map(dtypes.as_dtype, _FIELDS) if d.as_datatype_enum == number)
     count = math.prod(shape)
-    if min([0, *shape]) < 0 or count > _MOST_ELEMENTS:
+    if min([0, *shape]) < 0 or count > _MAX_ELEMENTS:
         raise ValueError(f"No array has the shape {shape}.")
     if tensor.tensor_content:
         if len(tensor.tensor_content) != count * kind.size:

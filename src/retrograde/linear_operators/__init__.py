@@ -1,1 +1,1 @@
-"""`tf.linalg.LinearOperator` and its subclasses: matrices that know their structure."""
+"""`tf.linalg.LinearOperator` and its subclasses: matrices with known structure."""

@@ -6,28 +6,29 @@ from typing import Any
 
 from retrograde.core.tensor import Tensor
 from retrograde.linalg.diagonals import adjoint as conjugate_transpose
-from retrograde.linear_operators.linear_operator import LinearOperator, constructor_arguments
+from retrograde.linear_operators.arguments import constructor_arguments
+from retrograde.linear_operators.linear_operator import LinearOperator
 from retrograde.math.elementary import conj
 from retrograde.values.arguments import expect
 
 
-def _combined_hint(hint: bool | None, inherited: bool | None, name: str) -> bool | None:
+def _merge_hints(hint: bool | None, inherited: bool | None, name: str) -> bool | None:
     if hint is not None and inherited is not None and hint != inherited:
         raise ValueError(f"The hint {name}={hint} contradicts {name}={inherited} of the operator.")
     return inherited if hint is None else hint
 
 
-class _OfOperator(LinearOperator):
-    """A function of one operator that has the same properties."""
+class _WrappedOperator(LinearOperator):
+    """A base class of operators that wrap one operator and inherit its hints."""
 
     def __init__(self, operator: LinearOperator, hints: dict, name: str, parameters: dict) -> None:
         self._operator = operator
-        combined = {key: _combined_hint(hints[key], getattr(operator, key), key) for key in hints}
-        super().__init__(operator.dtype, name=name, parameters=parameters, **combined)
+        merged = {key: _merge_hints(hints[key], getattr(operator, key), key) for key in hints}
+        super().__init__(operator.dtype, name=name, parameters=parameters, **merged)
 
     @property
     def operator(self) -> LinearOperator:
-        """The operator that was given."""
+        """The wrapped operator."""
         return self._operator
 
     def _shape(self) -> Any:
@@ -35,7 +36,7 @@ class _OfOperator(LinearOperator):
         return (*batch, columns, rows)
 
 
-class LinearOperatorAdjoint(_OfOperator):
+class LinearOperatorAdjoint(_WrappedOperator):
     """The conjugate transpose of an operator.
 
     >>> operator = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
@@ -97,7 +98,7 @@ class LinearOperatorAdjoint(_OfOperator):
         self.operator.assert_non_singular()
 
 
-class LinearOperatorInversion(_OfOperator):
+class LinearOperatorInversion(_WrappedOperator):
     """The inverse of an operator. Products with it solve linear equations.
 
     >>> operator = tf.linalg.LinearOperatorFullMatrix([[2.0, 0.0], [0.0, 4.0]])

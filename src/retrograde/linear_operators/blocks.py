@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrograde.core.tensor import Tensor
-from retrograde.linear_operators.composition import check_operators
-from retrograde.linear_operators.linear_operator import (
-    LinearOperator,
+from retrograde.linear_operators.arguments import (
     broadcast_batch,
     common_batch,
     conjugate_transpose,
     constructor_arguments,
 )
+from retrograde.linear_operators.composition import check_operators
+from retrograde.linear_operators.linear_operator import LinearOperator
 from retrograde.ops.conversion import as_tensor
 from retrograde.toplevel.creation import zeros
 from retrograde.toplevel.shaping import broadcast_to, concat, expand_dims, split, squeeze
@@ -24,7 +24,8 @@ from retrograde.toplevel.shaping import broadcast_to, concat, expand_dims, split
 class _BlockOperator(LinearOperator):
     """An operator that acts on the blocks of its argument.
 
-    An argument can be one tensor, or a list with a tensor for each block. Then so is the result.
+    The argument can be one tensor, or a list with a tensor for each block. The result has the same
+    form.
     """
 
     def _column_sizes(self) -> list[int]:
@@ -45,7 +46,7 @@ class _BlockOperator(LinearOperator):
         """Multiplies by matrices, by a list of blocks, or by another operator."""
         sizes = self._row_sizes() if adjoint else self._column_sizes()
         if self._is_blockwise(x, sizes):
-            return self._multiply_blocks(self._blocks(x, sizes, adjoint_arg), adjoint)
+            return self._multiply_blocks(self._convert_blocks(x, sizes, adjoint_arg), adjoint)
         return super().matmul(x, adjoint, adjoint_arg, name)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
@@ -61,7 +62,7 @@ class _BlockOperator(LinearOperator):
         sizes = self._column_sizes() if adjoint else self._row_sizes()
         if self._is_blockwise(rhs, sizes):
             self._check_invertible("Exact solve not implemented for an operator expected to")
-            return self._solve_blocks(self._blocks(rhs, sizes, adjoint_arg), adjoint)
+            return self._solve_blocks(self._convert_blocks(rhs, sizes, adjoint_arg), adjoint)
         return super().solve(rhs, adjoint, adjoint_arg, name)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
@@ -71,13 +72,13 @@ class _BlockOperator(LinearOperator):
         return super().solvevec(rhs, adjoint, name)
 
     def _is_blockwise(self, x: Any, sizes: list[int], axis: int = -2) -> bool:
-        """Returns whether `x` is a list of blocks of these sizes, and not a matrix as a list."""
+        """Returns whether `x` is a list of blocks, not a matrix written as nested lists."""
         if not isinstance(x, (list, tuple)) or len(x) != len(sizes):
             return False
         blocks = [as_tensor(block, self._numpy_dtype()) for block in x]
         return all(block.ndim >= -axis for block in blocks)
 
-    def _blocks(self, xs: Any, sizes: list[int], adjoint_arg: bool) -> list[Tensor]:
+    def _convert_blocks(self, xs: Any, sizes: list[int], adjoint_arg: bool) -> list[Tensor]:
         blocks = [conjugate_transpose(as_tensor(x, self._numpy_dtype()), adjoint_arg) for x in xs]
         actual = [block.shape[-2] for block in blocks]
         if actual != sizes:
@@ -99,11 +100,11 @@ def _map_vectors(f: Any, xs: Any) -> list[Tensor]:
     return [squeeze(y, -1) for y in f([expand_dims(as_tensor(x), -1) for x in xs])]
 
 
-def _all(operators: Sequence[LinearOperator], hint: str) -> bool | None:
+def _all_true(operators: Sequence[LinearOperator], hint: str) -> bool | None:
     return True if all(getattr(operator, hint) for operator in operators) else None
 
 
-def _along_batch(operator: LinearOperator, values: list[Tensor]) -> list[Tensor]:
+def _broadcast_to_batch(operator: LinearOperator, values: list[Tensor]) -> list[Tensor]:
     """Broadcasts vectors to the batch shape of the operator."""
     batch = tuple(operator.batch_shape)
     return [broadcast_to(x, (*batch, x.shape[-1])) for x in values]
@@ -131,11 +132,11 @@ class LinearOperatorBlockDiag(_BlockOperator):
         self._operators = check_operators(operators)
         common_batch(self._operators)
         if is_non_singular is None:
-            is_non_singular = _all(self._operators, "is_non_singular")
+            is_non_singular = _all_true(self._operators, "is_non_singular")
         if is_self_adjoint is None:
-            is_self_adjoint = _all(self._operators, "is_self_adjoint")
+            is_self_adjoint = _all_true(self._operators, "is_self_adjoint")
         if is_positive_definite is None:
-            is_positive_definite = _all(self._operators, "is_positive_definite")
+            is_positive_definite = _all_true(self._operators, "is_positive_definite")
         if not all(operator.is_square for operator in self._operators):
             is_square = None if is_square else is_square
         name = name or "_ds_".join(operator.name for operator in self._operators)
@@ -202,12 +203,12 @@ class LinearOperatorBlockDiag(_BlockOperator):
     def _diag_part(self) -> Tensor:
         if not self._all_square():
             return super()._diag_part()
-        return concat(_along_batch(self, [o.diag_part() for o in self._operators]), -1)
+        return concat(_broadcast_to_batch(self, [o.diag_part() for o in self._operators]), -1)
 
     def _eigvals(self) -> Tensor:
-        if not _all(self._operators, "is_self_adjoint"):
+        if not _all_true(self._operators, "is_self_adjoint"):
             return super()._eigvals()
-        return concat(_along_batch(self, [o.eigvals() for o in self._operators]), -1)
+        return concat(_broadcast_to_batch(self, [o.eigvals() for o in self._operators]), -1)
 
     def _trace(self) -> Tensor:
         if not self._all_square():
@@ -240,7 +241,7 @@ class LinearOperatorBlockDiag(_BlockOperator):
 class LinearOperatorBlockLowerTriangular(_BlockOperator):
     """A block lower triangular matrix: row i is a list of i + 1 operators.
 
-    Equations are solved by substitution, which needs only the diagonal blocks to be invertible.
+    Equations are solved by substitution, so only the diagonal blocks must be invertible.
 
     >>> full = tf.linalg.LinearOperatorFullMatrix
     >>> rows = [[full([[2.0]])], [full([[1.0]]), full([[4.0]])]]
@@ -276,7 +277,7 @@ class LinearOperatorBlockLowerTriangular(_BlockOperator):
         self._rows = rows
         diagonal = [row[-1] for row in rows]
         if is_non_singular is None:
-            is_non_singular = _all(diagonal, "is_non_singular")
+            is_non_singular = _all_true(diagonal, "is_non_singular")
         parameters["operators"] = [list(row) for row in rows]
         super().__init__(
             rows[0][0].dtype, None, is_non_singular, is_self_adjoint, is_positive_definite,
@@ -327,7 +328,7 @@ class LinearOperatorBlockLowerTriangular(_BlockOperator):
     def _diag_part(self) -> Tensor:
         if not all(operator.is_square for operator in self._diagonal()):
             return super()._diag_part()
-        return concat(_along_batch(self, [o.diag_part() for o in self._diagonal()]), -1)
+        return concat(_broadcast_to_batch(self, [o.diag_part() for o in self._diagonal()]), -1)
 
     def _determinant(self) -> Tensor:
         if not all(operator.is_square for operator in self._diagonal()):

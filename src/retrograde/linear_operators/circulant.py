@@ -7,14 +7,14 @@ from typing import Any
 
 from retrograde.core.tensor import Tensor
 from retrograde.debugging.comparisons import assert_near, assert_none_equal, assert_positive
-from retrograde.linear_operators.linear_operator import (
-    LinearOperator,
+from retrograde.linear_operators.arguments import (
+    as_hints,
     conjugate_transpose,
     constructor_arguments,
     dtype_of,
     parameter_tensor,
 )
-from retrograde.linear_operators.linear_operator import hints as all_hints
+from retrograde.linear_operators.linear_operator import LinearOperator
 from retrograde.math.elementary import abs as absolute
 from retrograde.math.elementary import conj, imag, log, real
 from retrograde.math.reductions import reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum
@@ -84,9 +84,9 @@ class _Circulant(LinearOperator):
 
     def _complex_spectrum(self) -> Tensor:
         spectrum = as_tensor(self._spectrum)
-        wide = dtypes.of(spectrum._spec.dtype) in (dtypes.float64, dtypes.complex128)
-        wide = wide or self.dtype in (dtypes.float64, dtypes.complex128)
-        return cast(spectrum, dtypes.complex128 if wide else dtypes.complex64)
+        is_double = dtypes.of(spectrum._spec.dtype) in (dtypes.float64, dtypes.complex128)
+        is_double = is_double or self.dtype in (dtypes.float64, dtypes.complex128)
+        return cast(spectrum, dtypes.complex128 if is_double else dtypes.complex64)
 
     def _to_dtype(self, x: Tensor) -> Tensor:
         return cast(x if self.dtype.is_complex else real(x), self.dtype)
@@ -95,7 +95,7 @@ class _Circulant(LinearOperator):
         size = math.prod(self.block_shape)
         return (*self._spectrum.shape[: -self._depth], size, size)
 
-    def _filtered(self, x: Tensor, spectrum: Tensor) -> Tensor:
+    def _filter(self, x: Tensor, spectrum: Tensor) -> Tensor:
         """Multiplies the Fourier transforms of the columns of x by `spectrum`."""
         forward, backward = _TRANSFORMS[self._depth]
         rows = conjugate_transpose(conj(x))  # each column becomes the last axis
@@ -109,21 +109,21 @@ class _Circulant(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         spectrum = self._complex_spectrum()
         x = conjugate_transpose(x, adjoint_arg)
-        return self._filtered(x, conj(spectrum) if adjoint else spectrum)
+        return self._filter(x, conj(spectrum) if adjoint else spectrum)
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         spectrum = self._complex_spectrum()
         rhs = conjugate_transpose(rhs, adjoint_arg)
-        return self._filtered(rhs, 1 / (conj(spectrum) if adjoint else spectrum))
+        return self._filter(rhs, 1 / (conj(spectrum) if adjoint else spectrum))
 
-    def _of(self, spectrum: Tensor) -> LinearOperator:
+    def _with_spectrum(self, spectrum: Tensor) -> LinearOperator:
         return type(self)(spectrum, self.dtype, **self._hints())
 
     def _adjoint(self) -> LinearOperator:
-        return self._of(conj(as_tensor(self._spectrum)))
+        return self._with_spectrum(conj(as_tensor(self._spectrum)))
 
     def _inverse(self) -> LinearOperator:
-        return self._of(1 / as_tensor(self._spectrum))
+        return self._with_spectrum(1 / as_tensor(self._spectrum))
 
     def _axes(self) -> list[int]:
         return list(range(-self._depth, 0))
@@ -188,7 +188,7 @@ class LinearOperatorCirculant(_Circulant):
         is_square: bool | None = True,
         name: str = "LinearOperatorCirculant",
     ) -> None:
-        hints = all_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        hints = as_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         parameters = constructor_arguments(locals())
         super().__init__(spectrum, input_output_dtype, hints, name, parameters)
 
@@ -213,7 +213,7 @@ class LinearOperatorCirculant2D(_Circulant):
         is_square: bool | None = True,
         name: str = "LinearOperatorCirculant2D",
     ) -> None:
-        hints = all_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        hints = as_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         parameters = constructor_arguments(locals())
         super().__init__(spectrum, input_output_dtype, hints, name, parameters)
 
@@ -238,6 +238,6 @@ class LinearOperatorCirculant3D(_Circulant):
         is_square: bool | None = True,
         name: str = "LinearOperatorCirculant3D",
     ) -> None:
-        hints = all_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        hints = as_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         parameters = constructor_arguments(locals())
         super().__init__(spectrum, input_output_dtype, hints, name, parameters)

@@ -13,6 +13,14 @@ from retrograde.linalg.decompositions import cholesky, det, slogdet
 from retrograde.linalg.diagonals import diag_part
 from retrograde.linalg.products import matmul
 from retrograde.linalg.solvers import cholesky_solve, solve
+from retrograde.linear_operators.arguments import (
+    as_hints,
+    broadcast_batch,
+    common_batch,
+    conjugate_transpose,
+    constructor_arguments,
+    parameter_tensor,
+)
 from retrograde.linear_operators.dense import LinearOperatorLowerTriangular, matrix_parameter
 from retrograde.linear_operators.diagonal import (
     LinearOperatorDiag,
@@ -21,15 +29,7 @@ from retrograde.linear_operators.diagonal import (
     LinearOperatorZeros,
     is_identity,
 )
-from retrograde.linear_operators.linear_operator import (
-    LinearOperator,
-    broadcast_batch,
-    common_batch,
-    conjugate_transpose,
-    constructor_arguments,
-    parameter_tensor,
-)
-from retrograde.linear_operators.linear_operator import hints as all_hints
+from retrograde.linear_operators.linear_operator import LinearOperator
 from retrograde.math.elementary import abs as absolute
 from retrograde.math.elementary import conj, log
 from retrograde.math.reductions import reduce_sum
@@ -39,7 +39,7 @@ from retrograde.values.arguments import expect, shown
 
 
 def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """Returns the product of two operators, of a simpler class than a composition if possible."""
+    """Returns the product of two operators, as a simpler class than a composition if possible."""
     if is_identity(right):
         return left
     if isinstance(right, LinearOperatorZeros) or isinstance(left, LinearOperatorZeros):
@@ -52,7 +52,7 @@ def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
     diagonal = (LinearOperatorDiag, LinearOperatorScaledIdentity)
     if isinstance(left, diagonal) and isinstance(right, diagonal):
         hints = _product_hints(left, right)
-        hints["is_self_adjoint"] = _both(left.is_self_adjoint, right.is_self_adjoint)
+        hints["is_self_adjoint"] = _all_true(left.is_self_adjoint, right.is_self_adjoint)
         return LinearOperatorDiag(left.diag_part() * right.diag_part(), **hints)
     if isinstance(left, diagonal) and isinstance(right, LinearOperatorLowerTriangular):
         scaled = expand_dims(left.diag_part(), -1) * right.to_dense()
@@ -63,12 +63,12 @@ def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
     return LinearOperatorComposition([left, right], **_product_hints(left, right))
 
 
-def _both(*hints: bool | None) -> bool | None:
+def _all_true(*hints: bool | None) -> bool | None:
     return True if all(hints) else None
 
 
 def _product_hints(left: LinearOperator, right: LinearOperator) -> dict[str, bool | None]:
-    return {"is_non_singular": _both(left.is_non_singular, right.is_non_singular)}
+    return {"is_non_singular": _all_true(left.is_non_singular, right.is_non_singular)}
 
 
 def check_operators(operators: Any, minimum: int = 1) -> list[LinearOperator]:
@@ -87,8 +87,8 @@ def check_operators(operators: Any, minimum: int = 1) -> list[LinearOperator]:
     return operators
 
 
-class _OfOperators(LinearOperator):
-    """A function of several operators."""
+class _CombinedOperators(LinearOperator):
+    """A base class of operators that combine several operators."""
 
     def __init__(
         self, operators: list[LinearOperator], hints: dict, name: str, parameters: dict
@@ -105,7 +105,7 @@ class _OfOperators(LinearOperator):
 
     @property
     def operators(self) -> list[LinearOperator]:
-        """The operators that were given."""
+        """The combined operators."""
         return list(self._operators)
 
     def _assert_non_singular(self) -> None:
@@ -116,8 +116,8 @@ class _OfOperators(LinearOperator):
             super()._assert_non_singular()
 
 
-class LinearOperatorComposition(_OfOperators):
-    """The product of operators, which is never computed.
+class LinearOperatorComposition(_CombinedOperators):
+    """The product of operators, applied one after the other instead of multiplied.
 
     >>> a = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
     >>> b = tf.linalg.LinearOperatorFullMatrix([[0.0, 1.0], [1.0, 0.0]])
@@ -136,7 +136,7 @@ class LinearOperatorComposition(_OfOperators):
         name: str | None = None,
     ) -> None:
         parameters = constructor_arguments(locals())
-        hints = all_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        hints = as_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         operators = check_operators(operators)
         for left, right in itertools.pairwise(operators):
             if left.domain_dimension != right.range_dimension:
@@ -145,7 +145,7 @@ class LinearOperatorComposition(_OfOperators):
                     "multiplied."
                 )
         common_batch(operators)
-        super().__init__(operators, hints, name or _joined(operators, "_o_"), parameters)
+        super().__init__(operators, hints, name or _join_names(operators, "_o_"), parameters)
 
     def _shape(self) -> Any:
         first, last = self._operators[0], self._operators[-1]
@@ -169,19 +169,13 @@ class LinearOperatorComposition(_OfOperators):
 
     def _adjoint(self) -> LinearOperator:
         adjoints = [operator.adjoint() for operator in reversed(self._operators)]
-        return LinearOperatorComposition(adjoints, **self.__hints())
+        return LinearOperatorComposition(adjoints, **self._hints())
 
     def _inverse(self) -> LinearOperator:
         if not all(operator.is_square for operator in self._operators):
             return super()._inverse()
         inverses = [operator.inverse() for operator in reversed(self._operators)]
-        return LinearOperatorComposition(inverses, **(self.__hints() | {"is_non_singular": True}))
-
-    def __hints(self) -> dict[str, Any]:
-        return {
-            name: getattr(self, name)
-            for name in ("is_non_singular", "is_self_adjoint", "is_positive_definite")
-        }
+        return LinearOperatorComposition(inverses, **(self._hints() | {"is_non_singular": True}))
 
     def _determinant(self) -> Tensor:
         if not all(operator.is_square for operator in self._operators):
@@ -194,11 +188,11 @@ class LinearOperatorComposition(_OfOperators):
         return sum(operator.log_abs_determinant() for operator in self._operators)
 
 
-def _joined(operators: list[LinearOperator], separator: str) -> str:
+def _join_names(operators: list[LinearOperator], separator: str) -> str:
     return separator.join(operator.name for operator in operators)
 
 
-class LinearOperatorKronecker(_OfOperators):
+class LinearOperatorKronecker(_CombinedOperators):
     """The Kronecker product of operators.
 
     >>> a = tf.linalg.LinearOperatorDiag([1.0, 2.0])
@@ -222,9 +216,9 @@ class LinearOperatorKronecker(_OfOperators):
             is_self_adjoint = True if is_self_adjoint is None else is_self_adjoint
         if all(operator.is_positive_definite for operator in operators) and is_self_adjoint:
             is_positive_definite = True if is_positive_definite is None else is_positive_definite
-        hints = all_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        hints = as_hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         common_batch(operators)
-        super().__init__(operators, hints, name or _joined(operators, "_x_"), parameters)
+        super().__init__(operators, hints, name or _join_names(operators, "_x_"), parameters)
 
     def _shape(self) -> Any:
         rows = math.prod(operator.range_dimension for operator in self._operators)
@@ -232,9 +226,9 @@ class LinearOperatorKronecker(_OfOperators):
         return (*common_batch(self._operators), rows, columns)
 
     def _map_factors(self, x: Tensor, method: str, adjoint: bool) -> Tensor:
-        """Applies a method of each operator to its factor of the second last axis."""
+        """Applies a method of each operator to its factor of the second-last axis."""
         (x,) = broadcast_batch(x)
-        batch = common_batch([self, _Batch(x)])
+        batch = common_batch([self, _TensorBatch(x)])
         x = broadcast_to(x, (*batch, *x.shape[-2:]))
         after = x.shape[-2]
         before = 1
@@ -243,12 +237,12 @@ class LinearOperatorKronecker(_OfOperators):
             size = operator.range_dimension if uses_rows else operator.domain_dimension
             after //= size
             columns = x.shape[-1] * after
-            y = _swap(reshape(x, (*batch, before, size, columns)))
+            y = _swap_axes(reshape(x, (*batch, before, size, columns)))
             y = getattr(operator, method)(
                 reshape(y, (*batch, size, before * columns)), adjoint=adjoint
             )
             size = y.shape[-2]
-            y = _swap(reshape(y, (*batch, size, before, columns)))
+            y = _swap_axes(reshape(y, (*batch, size, before, columns)))
             before *= size
             x = reshape(y, (*batch, before * after, x.shape[-1]))
         return x
@@ -303,15 +297,15 @@ class LinearOperatorKronecker(_OfOperators):
         return sum(o.log_abs_determinant() * (n // o.domain_dimension) for o in self._operators)
 
 
-class _Batch:
-    """The batch shape of a tensor, like that of an operator."""
+class _TensorBatch:
+    """The batch shape of a tensor, with the attribute that operators have."""
 
     def __init__(self, x: Tensor) -> None:
         self.batch_shape = x.shape[:-2]
 
 
-def _swap(x: Tensor) -> Tensor:
-    """Transposes the third and the second last axis."""
+def _swap_axes(x: Tensor) -> Tensor:
+    """Swaps the third-last and the second-last axis."""
     n = len(x.shape)
     return transpose(x, [*range(n - 3), n - 2, n - 3, n - 1])
 
@@ -421,7 +415,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._is_diag_update_positive
 
     def _shape(self) -> Any:
-        batches = [self._base_operator, _Batch(self._u), _Batch(self._v), self.diag_operator]
+        batches = [
+            self._base_operator,
+            _TensorBatch(self._u),
+            _TensorBatch(self._v),
+            self.diag_operator,
+        ]
         return (*common_batch(batches), *self._base_operator.shape[-2:])
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:

@@ -9,13 +9,13 @@ from retrograde.debugging.comparisons import assert_none_equal
 from retrograde.linalg.diagonals import band_part, diag_part
 from retrograde.linalg.products import matmul
 from retrograde.linalg.solvers import triangular_solve
-from retrograde.linear_operators.linear_operator import (
-    LinearOperator,
+from retrograde.linear_operators.arguments import (
     conjugate_transpose,
     constructor_arguments,
     dtype_of,
     parameter_tensor,
 )
+from retrograde.linear_operators.linear_operator import LinearOperator
 from retrograde.math.elementary import abs as absolute
 from retrograde.math.elementary import log
 from retrograde.math.reductions import reduce_prod, reduce_sum

@@ -7,14 +7,14 @@ from typing import Any
 from retrograde.core.tensor import Tensor
 from retrograde.debugging.comparisons import assert_equal, assert_none_equal, assert_positive
 from retrograde.linalg.diagonals import diag, diag_part, set_diag
-from retrograde.linear_operators.linear_operator import (
-    LinearOperator,
+from retrograde.linear_operators.arguments import (
     broadcast_batch,
     conjugate_transpose,
     constructor_arguments,
     dtype_of,
     parameter_tensor,
 )
+from retrograde.linear_operators.linear_operator import LinearOperator
 from retrograde.math.elementary import abs as absolute
 from retrograde.math.elementary import conj, imag, log, real, sqrt
 from retrograde.math.reductions import reduce_max, reduce_min, reduce_prod, reduce_sum
@@ -26,14 +26,14 @@ from retrograde.values import dtypes
 from retrograde.values.shapes import broadcast
 
 
-def _count(value: Any, name: str) -> int:
+def _as_count(value: Any, name: str) -> int:
     count = integer(value, name)
     if count < 0:
         raise ValueError(f"{name} must be non-negative. Received: {count}.")
     return count
 
 
-def _batch(batch_shape: Any) -> tuple[int, ...]:
+def _as_batch_shape(batch_shape: Any) -> tuple[int, ...]:
     return () if batch_shape is None else tuple(integers(batch_shape, "batch_shape"))
 
 
@@ -62,8 +62,8 @@ class LinearOperatorIdentity(LinearOperator):
             {"square": is_square, "self-adjoint": is_self_adjoint},
             {"non-singular": is_non_singular, "positive-definite": is_positive_definite},
         )
-        self._num_rows = _count(num_rows, "num_rows")
-        self._batch = _batch(batch_shape)
+        self._num_rows = _as_count(num_rows, "num_rows")
+        self._batch = _as_batch_shape(batch_shape)
         super().__init__(
             dtype or dtypes.float32, None, is_non_singular, is_self_adjoint,
             is_positive_definite, is_square, name, parameters,
@@ -122,21 +122,21 @@ class LinearOperatorIdentity(LinearOperator):
         return set_diag(matrix, diag_part(matrix) + 1)
 
 
-def _check_true(start: str, *hints: dict[str, bool | None]) -> None:
-    """Raises a `ValueError` if a property that always holds was denied."""
+def _check_true(message: str, *hints: dict[str, bool | None]) -> None:
+    """Raises a `ValueError` if one of the hints is `False`."""
     for name, hint in {k: v for group in hints for k, v in group.items()}.items():
         if hint is False:
-            raise ValueError(f"{start} {name}.")
+            raise ValueError(f"{message} {name}.")
 
 
 class _DiagonalOperator(LinearOperator):
-    """An operator that is determined by its diagonal, which may have one element per matrix."""
+    """An operator given by its diagonal, or by one value for the whole diagonal."""
 
     def _entries(self) -> Tensor:
         """Returns the diagonal. Its last axis has the size of the matrix, or size 1."""
         raise NotImplementedError
 
-    def _of(self, entries: Tensor, **hints: Any) -> LinearOperator:
+    def _with_entries(self, entries: Tensor, **hints: Any) -> LinearOperator:
         """Returns an operator of the same kind with other entries."""
         raise NotImplementedError
 
@@ -144,7 +144,7 @@ class _DiagonalOperator(LinearOperator):
         entries = self._entries()
         return expand_dims(conj(entries) if adjoint else entries, -1)
 
-    def _full(self) -> Tensor:
+    def _full_diagonal(self) -> Tensor:
         return broadcast_to(self._entries(), (*self.batch_shape, self.domain_dimension))
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
@@ -154,37 +154,37 @@ class _DiagonalOperator(LinearOperator):
         return conjugate_transpose(rhs, adjoint_arg) / self._column(adjoint)
 
     def _adjoint(self) -> LinearOperator:
-        return self._of(conj(self._entries()), **self._hints())
+        return self._with_entries(conj(self._entries()), **self._hints())
 
     def _inverse(self) -> LinearOperator:
-        return self._of(1 / self._entries(), **self._hints())
+        return self._with_entries(1 / self._entries(), **self._hints())
 
     def _cholesky(self) -> LinearOperator:
-        return self._of(sqrt(self._entries()), is_non_singular=True, is_self_adjoint=True,
+        return self._with_entries(sqrt(self._entries()), is_non_singular=True, is_self_adjoint=True,
                         is_positive_definite=True)  # fmt: skip
 
     def _to_dense(self) -> Tensor:
-        return diag(self._full())
+        return diag(self._full_diagonal())
 
     def _diag_part(self) -> Tensor:
-        return self._full()
+        return self._full_diagonal()
 
     def _determinant(self) -> Tensor:
-        return reduce_prod(self._full(), axis=-1)
+        return reduce_prod(self._full_diagonal(), axis=-1)
 
     def _log_abs_determinant(self) -> Tensor:
-        return cast(reduce_sum(log(absolute(self._full())), axis=-1), self.dtype)
+        return cast(reduce_sum(log(absolute(self._full_diagonal())), axis=-1), self.dtype)
 
     def _eigvals(self) -> Tensor:
-        return self._full()
+        return self._full_diagonal()
 
     def _cond(self) -> Tensor:
-        sizes = absolute(self._full())
+        sizes = absolute(self._full_diagonal())
         return cast(reduce_max(sizes, axis=-1) / reduce_min(sizes, axis=-1), self.dtype)
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         (matrix,) = broadcast_batch(x + zeros(self.shape, self.dtype))
-        return set_diag(matrix, diag_part(matrix) + self._full())
+        return set_diag(matrix, diag_part(matrix) + self._full_diagonal())
 
     def _assert_non_singular(self) -> None:
         assert_none_equal(self._entries(), cast(0, self.dtype), message="Singular operator")
@@ -218,7 +218,7 @@ class LinearOperatorScaledIdentity(_DiagonalOperator):
     ) -> None:
         parameters = constructor_arguments(locals())
         _check_true("A scaled identity operator is always", {"square": is_square})
-        self._num_rows = _count(num_rows, "num_rows")
+        self._num_rows = _as_count(num_rows, "num_rows")
         self._multiplier = parameter_tensor(multiplier, "multiplier")
         dtype = dtype_of(self._multiplier)
         if not dtype.is_complex:
@@ -240,7 +240,7 @@ class LinearOperatorScaledIdentity(_DiagonalOperator):
     def _entries(self) -> Tensor:
         return expand_dims(as_tensor(self._multiplier), -1)
 
-    def _of(self, entries: Tensor, **hints: Any) -> LinearOperator:
+    def _with_entries(self, entries: Tensor, **hints: Any) -> LinearOperator:
         return LinearOperatorScaledIdentity(self._num_rows, entries[..., 0], **hints)
 
 
@@ -286,7 +286,7 @@ class LinearOperatorDiag(_DiagonalOperator):
     def _entries(self) -> Tensor:
         return as_tensor(self._diag)
 
-    def _of(self, entries: Tensor, **hints: Any) -> LinearOperator:
+    def _with_entries(self, entries: Tensor, **hints: Any) -> LinearOperator:
         return LinearOperatorDiag(entries, **hints)
 
 
@@ -313,9 +313,9 @@ class LinearOperatorZeros(LinearOperator):
         parameters = constructor_arguments(locals())
         if is_non_singular or is_positive_definite:
             raise ValueError("A zero operator is never non-singular or positive definite.")
-        rows = _count(num_rows, "num_rows")
-        columns = rows if num_columns is None else _count(num_columns, "num_columns")
-        self._sizes = (*_batch(batch_shape), rows, columns)
+        rows = _as_count(num_rows, "num_rows")
+        columns = rows if num_columns is None else _as_count(num_columns, "num_columns")
+        self._sizes = (*_as_batch_shape(batch_shape), rows, columns)
         super().__init__(
             dtype or dtypes.float32, None, is_non_singular, is_self_adjoint,
             is_positive_definite, is_square, name, parameters,
@@ -369,5 +369,5 @@ class LinearOperatorZeros(LinearOperator):
 
 
 def is_identity(operator: LinearOperator) -> bool:
-    """Returns whether `operator` is the identity without batch axes of its own."""
+    """Returns whether `operator` is the identity without batch axes."""
     return type(operator) is LinearOperatorIdentity and not operator._batch

@@ -1,8 +1,7 @@
-"""LinearOperator: the base class of matrices with structure, in batches."""
+"""LinearOperator: the base class of batches of structured matrices."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,20 +12,26 @@ from retrograde.debugging.comparisons import assert_near, assert_positive
 from retrograde.linalg.decompositions import cholesky, det, eigvalsh, slogdet, svd
 from retrograde.linalg.diagonals import adjoint, diag_part
 from retrograde.linalg.solvers import cholesky_solve, solve
+from retrograde.linear_operators.arguments import broadcast_batch, conjugate_transpose
+from retrograde.linear_operators.components import (
+    LinearOperatorSpec,
+    describe_static_values,
+    find_tensors,
+    replace_tensors,
+)
 from retrograde.math.elementary import abs as absolute
 from retrograde.math.elementary import exp, log, real
 from retrograde.math.reductions import reduce_max, reduce_min, reduce_sum
 from retrograde.ops.conversion import as_tensor
 from retrograde.toplevel.creation import constant, eye
 from retrograde.toplevel.module import Module
-from retrograde.toplevel.shaping import broadcast_to, cast, expand_dims, squeeze
-from retrograde.values import dtypes, nest
+from retrograde.toplevel.shaping import cast, expand_dims, squeeze
+from retrograde.values import dtypes
 from retrograde.values.arguments import expect, shown
 from retrograde.values.composites import CompositeTensor
-from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.dtypes import DType
-from retrograde.values.shapes import TensorShape, broadcast
-from retrograde.values.specs import TensorSpec, TypeSpec
+from retrograde.values.shapes import TensorShape
+from retrograde.values.specs import TensorSpec
 
 
 class LinearOperator(Module, CompositeTensor):
@@ -36,8 +41,8 @@ class LinearOperator(Module, CompositeTensor):
     solve and compute determinants in less time than dense matrices take. Hints such as
     `is_positive_definite` select algorithms. They are not checked.
 
-    A subclass of your own defines `_shape` and `_matmul`. Other methods have defaults that work on
-    the dense matrix.
+    Custom subclasses define `_shape` and `_matmul`. The other methods have defaults that use the
+    dense matrix.
 
     >>> operator = tf.linalg.LinearOperatorDiag([1.0, 2.0]) @ tf.linalg.LinearOperatorIdentity(2)
     >>> operator.matvec([3.0, 4.0]).numpy()
@@ -79,7 +84,7 @@ class LinearOperator(Module, CompositeTensor):
         self._is_square_hint = is_square
         self._parameters = dict(parameters or {})
         self._graph_parents = list(graph_parents or ())
-        super().__init__(name=_module_name(name or type(self).__name__))
+        super().__init__(name=_to_identifier(name or type(self).__name__))
         self._name = name or type(self).__name__
 
     # Attributes
@@ -132,7 +137,7 @@ class LinearOperator(Module, CompositeTensor):
 
     @property
     def batch_shape(self) -> TensorShape:
-        """The leading axes."""
+        """The sizes of the batch axes, which precede the last two."""
         return self.shape[:-2]
 
     @property
@@ -155,7 +160,7 @@ class LinearOperator(Module, CompositeTensor):
         return constant(self.shape.as_list(), dtypes.int32)
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """Returns the leading axes as an int32 tensor."""
+        """Returns `batch_shape` as an int32 tensor."""
         return constant(self.batch_shape.as_list(), dtypes.int32)
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
@@ -170,7 +175,7 @@ class LinearOperator(Module, CompositeTensor):
         """Returns the number of rows as an int32 tensor."""
         return constant(self.range_dimension, dtypes.int32)
 
-    # Products and equations
+    # Products and linear equations
 
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
@@ -189,7 +194,7 @@ class LinearOperator(Module, CompositeTensor):
                     f"{left.domain_dimension} but got {right.range_dimension}."
                 )
             return left._product(right)
-        x = self._argument(x, "x", adjoint, adjoint_arg)
+        x = self._check_argument(x, "x", adjoint, adjoint_arg)
         return self._matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
     def __matmul__(self, other: Any) -> Any:
@@ -216,7 +221,7 @@ class LinearOperator(Module, CompositeTensor):
                     f"{left.domain_dimension} but got {right.range_dimension}."
                 )
             return left.inverse()._product(right)
-        rhs = self._argument(rhs, "rhs", not adjoint, adjoint_arg)
+        rhs = self._check_argument(rhs, "rhs", not adjoint, adjoint_arg)
         return self._solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
@@ -312,7 +317,7 @@ class LinearOperator(Module, CompositeTensor):
         self._check_square("assert_self_adjoint needs an operator that is expected to")
         self._assert_self_adjoint()
 
-    # What subclasses define. The names and arguments are TensorFlow's.
+    # Methods that subclasses override, with TensorFlow's names and arguments.
 
     def _shape(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define _shape.")
@@ -402,12 +407,12 @@ class LinearOperator(Module, CompositeTensor):
         return reduce_max(values, axis=-1) / reduce_min(values, axis=-1)
 
     def _assert_non_singular(self) -> None:
-        # The condition number is at most the inverse of the precision.
+        # Singular to working precision: the condition number exceeds 1 / (precision * rows).
         singular_values = svd(self.to_dense(), compute_uv=False)
-        smallest = reduce_min(singular_values, axis=-1) / reduce_max(singular_values, axis=-1)
+        ratio = reduce_min(singular_values, axis=-1) / reduce_max(singular_values, axis=-1)
         precision = np.finfo(singular_values.dtype.as_numpy_dtype).eps
         assert_positive(
-            smallest - precision * self.range_dimension, message="Singular matrix encountered."
+            ratio - precision * self.range_dimension, message="Singular matrix encountered."
         )
 
     def _assert_positive_definite(self) -> None:
@@ -432,11 +437,11 @@ class LinearOperator(Module, CompositeTensor):
         return bool(self.is_self_adjoint and self.is_positive_definite)
 
     def _hints(self, *names: str) -> dict[str, bool | None]:
-        """Returns hints as arguments for another operator; all but `is_square` without names."""
+        """Returns hints as constructor arguments. The default is all hints except `is_square`."""
         names = names or ("is_non_singular", "is_self_adjoint", "is_positive_definite")
         return {name: getattr(self, name) for name in names}
 
-    def _argument(self, x: Any, name: str, uses_rows: bool, adjoint_arg: bool) -> Any:
+    def _check_argument(self, x: Any, name: str, uses_rows: bool, adjoint_arg: bool) -> Any:
         """Converts an argument of `matmul` or `solve`, and checks its number of rows."""
         x = as_tensor(x, self._numpy_dtype())
         if x.ndim < 2:
@@ -450,25 +455,25 @@ class LinearOperator(Module, CompositeTensor):
             )
         return x
 
-    def _check_square(self, start: str) -> None:
+    def _check_square(self, message: str) -> None:
         if not self.is_square:
-            raise NotImplementedError(f"{start} not be square.")
+            raise NotImplementedError(f"{message} not be square.")
 
-    def _check_invertible(self, start: str) -> None:
+    def _check_invertible(self, message: str) -> None:
         if self.is_non_singular is False:
-            raise NotImplementedError(f"{start} be singular.")
-        self._check_square(start)
+            raise NotImplementedError(f"{message} be singular.")
+        self._check_square(message)
 
-    # Composite tensors: functions replace the tensors among the parameters.
+    # The interface of composite tensors. `tf.function` replaces the tensors among the parameters.
 
     def _components(self) -> tuple[Tensor, ...]:
-        return tuple(_tensors_in(self._parameters))
+        return tuple(find_tensors(self._parameters))
 
     def _with_components(self, components: Iterator[Any]) -> LinearOperator:
-        return type(self)(**_replace_tensors(self._parameters, components))
+        return type(self)(**replace_tensors(self._parameters, components))
 
     def _static_key(self) -> Any:
-        return _static_part(self._parameters)
+        return describe_static_values(self._parameters)
 
     @property
     def _type_spec(self) -> LinearOperatorSpec:
@@ -491,23 +496,6 @@ class LinearOperator(Module, CompositeTensor):
             f"<{type(self).__name__}: shape={self.shape}, dtype={self.dtype.name}, "
             f"name={self.name!r}>"
         )
-
-
-class LinearOperatorSpec(TypeSpec):
-    """Describes an operator: its class, the parameters that are not tensors, and its tensors."""
-
-    __slots__ = ("_parts",)
-
-    def __init__(self, *parts: Any) -> None:
-        self._parts = parts
-
-    @property
-    def value_type(self) -> type:
-        """The class of the operator."""
-        return self._parts[0]
-
-    def _serialize(self) -> tuple:
-        return self._parts
 
 
 def _logdet(operator: LinearOperator, name: str | None = None) -> Tensor:
@@ -541,105 +529,6 @@ _METHODS = {
 }
 
 
-def _module_name(name: str) -> str:
+def _to_identifier(name: str) -> str:
     expect(name, str, "name", "a string")
     return "".join(c if c.isidentifier() or c.isdigit() else "_" for c in name)
-
-
-def hints(
-    is_non_singular: bool | None,
-    is_self_adjoint: bool | None,
-    is_positive_definite: bool | None,
-    is_square: bool | None,
-) -> dict[str, bool | None]:
-    """Returns hints as arguments of a constructor."""
-    return {
-        "is_non_singular": is_non_singular,
-        "is_self_adjoint": is_self_adjoint,
-        "is_positive_definite": is_positive_definite,
-        "is_square": is_square,
-    }
-
-
-def constructor_arguments(local_variables: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a constructor from its `locals()`."""
-    cls = type(local_variables["self"])
-    names = [n for n in inspect.signature(cls.__init__).parameters if n != "self"]
-    return {name: local_variables[name] for name in names if name in local_variables}
-
-
-def parameter_tensor(value: Any, name: str, dtype: Any = None) -> Any:
-    """Converts a parameter to a tensor. A variable stays, so that later assignments count."""
-    if value is None:
-        raise ValueError(f"Argument {name} must be a tensor. Received: None.")
-    held = tensor_or_variable(value)
-    if held is not None and not isinstance(held, Tensor):
-        return value
-    return as_tensor(value, dtype)
-
-
-def dtype_of(value: Any) -> DType:
-    """Returns the dtype of a tensor or variable."""
-    return dtypes.as_dtype(value.dtype)
-
-
-def conjugate_transpose(x: Tensor, condition: bool = True) -> Tensor:
-    """Returns the conjugate transpose if `condition` holds, else `x`."""
-    return adjoint(x) if condition else x
-
-
-def broadcast_batch(*tensors: Tensor) -> list[Tensor]:
-    """Broadcasts all axes but the last two."""
-    batch = broadcast(*(tuple(x.shape[:-2]) for x in tensors))
-    if batch is None:
-        shapes = ", ".join(str(x.shape) for x in tensors)
-        raise ValueError(f"The batch axes of shapes {shapes} do not broadcast.")
-    return [
-        x if tuple(x.shape[:-2]) == batch else broadcast_to(x, (*batch, *x.shape[-2:]))
-        for x in tensors
-    ]
-
-
-def common_batch(operators: Any) -> tuple[int, ...]:
-    """Broadcasts the batch shapes of the operators."""
-    batch = broadcast(*(tuple(operator.batch_shape) for operator in operators))
-    if batch is None:
-        shapes = ", ".join(str(operator.batch_shape) for operator in operators)
-        raise ValueError(f"The batch shapes {shapes} of the operators do not broadcast.")
-    return batch
-
-
-def _tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yields the tensors among parameters, also those of operators and in lists."""
-    for leaf in nest.leaves(value):
-        if isinstance(leaf, LinearOperator):
-            yield from leaf._components()
-        elif isinstance(leaf, np.ndarray):
-            yield as_tensor(leaf)
-        else:
-            held = tensor_or_variable(leaf)
-            if held is not None:
-                yield held._read()
-
-
-def _replace_tensors(value: Any, components: Iterator[Any]) -> Any:
-    def replace(leaf: Any) -> Any:
-        if isinstance(leaf, LinearOperator):
-            return leaf._with_components(components)
-        is_tensor = isinstance(leaf, np.ndarray) or tensor_or_variable(leaf) is not None
-        return next(components) if is_tensor else leaf
-
-    return nest.pack(value, (replace(leaf) for leaf in list(nest.leaves(value))))
-
-
-def _static_part(value: Any) -> tuple:
-    """Returns what distinguishes operators other than their tensors."""
-    parts: list[Any] = []
-    for leaf in nest.leaves(value):
-        if isinstance(leaf, LinearOperator):
-            parts.append((type(leaf), leaf._static_key()))
-        elif isinstance(leaf, np.ndarray) or tensor_or_variable(leaf) is not None:
-            parts.append(None)
-        else:
-            parts.append(leaf if isinstance(leaf, (bool, int, float, str)) else repr(leaf))
-    return tuple(parts)

@@ -8,14 +8,14 @@ from retrograde.core.tensor import Tensor
 from retrograde.linalg.banded import _compact, tridiagonal_matmul, tridiagonal_solve
 from retrograde.linalg.diagonals import diag
 from retrograde.linalg.norms import norm
-from retrograde.linear_operators.linear_operator import (
-    LinearOperator,
+from retrograde.linear_operators.arguments import (
     broadcast_batch,
     conjugate_transpose,
     constructor_arguments,
     dtype_of,
     parameter_tensor,
 )
+from retrograde.linear_operators.linear_operator import LinearOperator
 from retrograde.math.elementary import conj, real
 from retrograde.math.reductions import reduce_sum
 from retrograde.ops.conversion import as_tensor
@@ -230,7 +230,7 @@ class LinearOperatorTridiag(LinearOperator):
         """Returns the three diagonals as rows."""
         return _compact(self._diagonals, self._diagonals_format, "LinearOperatorTridiag")
 
-    def _oriented(self, adjoint: bool) -> Tensor:
+    def _get_diagonals(self, adjoint: bool) -> Tensor:
         """Returns the diagonals of the operator or of its adjoint."""
         d = self._compact()
         if not adjoint:
@@ -246,15 +246,17 @@ class LinearOperatorTridiag(LinearOperator):
         return (*batch, n, n)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        d, x = broadcast_batch(self._oriented(adjoint), conjugate_transpose(x, adjoint_arg))
+        d, x = broadcast_batch(self._get_diagonals(adjoint), conjugate_transpose(x, adjoint_arg))
         return tridiagonal_matmul(d, x)
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
-        d, rhs = broadcast_batch(self._oriented(adjoint), conjugate_transpose(rhs, adjoint_arg))
+        d, rhs = broadcast_batch(
+            self._get_diagonals(adjoint), conjugate_transpose(rhs, adjoint_arg)
+        )
         return tridiagonal_solve(d, rhs)
 
     def _adjoint(self) -> LinearOperator:
-        return LinearOperatorTridiag(self._oriented(adjoint=True), **self._hints())
+        return LinearOperatorTridiag(self._get_diagonals(adjoint=True), **self._hints())
 
     def _to_dense(self) -> Tensor:
         return diag(self._compact(), k=(-1, 1), align="LEFT_RIGHT", num_rows=self.domain_dimension)
@@ -291,9 +293,9 @@ class LinearOperatorToeplitz(LinearOperator):
         parameters = constructor_arguments(locals())
         self._col = parameter_tensor(col, "col")
         self._row = parameter_tensor(row, "row")
-        for name_, value in (("col", self._col), ("row", self._row)):
+        for argument, value in (("col", self._col), ("row", self._row)):
             if not value.shape.rank:
-                raise ValueError(f"Argument {name_} must have at least 1 dimension.")
+                raise ValueError(f"Argument {argument} must have at least 1 dimension.")
         if is_square is False:
             raise ValueError("A Toeplitz operator is always square.")
         if self._col.shape[-1] != self._row.shape[-1]:

@@ -1,4 +1,4 @@
-"""The parts that all tables share: dtypes, lookups of dense, sparse and ragged keys."""
+"""The base class of tables, and lookups of dense, sparse and ragged keys."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ def map_keys(
 
 
 def typed_tensor(
-    values: Any, dtype: DType, what: str, error: type[Exception] = TypeError
+    values: Any, dtype: DType, argument: str, error: type[Exception] = TypeError
 ) -> Tensor:
-    """Converts Python values to a tensor of `dtype`. A tensor must have it."""
+    """Converts values to a tensor of `dtype`. Tensors of another dtype raise `error`."""
     actual = getattr(values, "dtype", None)
     if actual is not None and dtypes.as_dtype(actual) != dtype:
         raise error(
-            f"Dtype of argument `{what}` must be {dtype.name}, received: "
+            f"Dtype of argument `{argument}` must be {dtype.name}, received: "
             f"{dtypes.as_dtype(actual).name}."
         )
     return as_tensor(values, dtype.numpy_dtype)
 
 
 def as_keys(keys: Any) -> np.ndarray:
-    """Returns keys as an array. A scalar string is a Python object."""
+    """Returns keys as an array. A single string becomes an object array of rank 0."""
     return np.asarray(keys, object if isinstance(keys, bytes) else None)
 
 
@@ -97,8 +97,8 @@ def look_up(
     """Returns the values of `keys`, in their shape followed by the shape of `default`."""
     values = np.empty((keys.size, *default.shape), dtype)
     if default.ndim:
-        for place, key in enumerate(keys.ravel().tolist()):
-            values[place] = entries.get(key, default)
+        for index, key in enumerate(keys.ravel().tolist()):
+            values[index] = entries.get(key, default)
     else:
         missing = default.item()
         values[:] = [entries.get(key, missing) for key in keys.ravel().tolist()]

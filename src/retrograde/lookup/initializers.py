@@ -48,10 +48,10 @@ class TableInitializerBase:
 
     def initialize(self, table: Any) -> None:
         """Adds the keys and values to a table."""
-        keys, values = self._pairs()
+        keys, values = self._keys_and_values()
         table._initialize(keys, values)
 
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+    def _keys_and_values(self) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
 
@@ -71,15 +71,15 @@ class KeyValueTensorInitializer(TableInitializerBase):
         value_dtype: Any = None,
         name: str | None = None,
     ) -> None:
-        self._keys = _vector(keys, key_dtype)
-        self._values = _vector(values, value_dtype)
+        self._keys = _as_vector(keys, key_dtype)
+        self._values = _as_vector(values, value_dtype)
         super().__init__(self._keys.dtype, self._values.dtype)
 
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+    def _keys_and_values(self) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(self._keys), np.asarray(self._values)
 
 
-def _vector(values: Any, dtype: Any) -> Tensor:
+def _as_vector(values: Any, dtype: Any) -> Tensor:
     return as_tensor(values, None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype)
 
 
@@ -135,17 +135,17 @@ class TextFileInitializer(TableInitializerBase):
             )
         if vocab_size is not None and vocab_size <= 0:
             raise ValueError(f"Invalid vocab_size {shown(vocab_size)}, should be > 0")
-        for what, index, dtype in (
+        for column, index, dtype in (
             ("Key", key_index, self._key_dtype),
             ("Value", value_index, self._value_dtype),
         ):
-            _check_index(what, index, dtype)
+            _check_index(column, index, dtype)
         self._filename = os.fspath(filename)
         self._indices = key_index, value_index
         self._vocab_size, self._delimiter = vocab_size, delimiter
         self._offset = value_index_offset
 
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+    def _keys_and_values(self) -> tuple[np.ndarray, np.ndarray]:
         lines = self._lines()
         if not lines:
             raise OutOfRangeError(None, None, f"{self._filename} has no lines.")
@@ -199,10 +199,12 @@ class TextFileInitializer(TableInitializerBase):
         return value
 
 
-def _check_index(what: str, index: int, dtype: DType) -> None:
+def _check_index(column: str, index: int, dtype: DType) -> None:
     if index == TextFileIndex.LINE_NUMBER and dtype != dtypes.int64:
-        raise ValueError(f"{what} index for line number requires dtype int64. Received: {dtype!r}.")
+        raise ValueError(
+            f"{column} index for line number requires dtype int64. Received: {dtype!r}."
+        )
     if index == TextFileIndex.WHOLE_LINE and dtype not in (dtypes.string, dtypes.int64):
         raise ValueError(
-            f"{what} index for whole line requires string or integer dtype. Received: {dtype!r}."
+            f"{column} index for whole line requires string or integer dtype. Received: {dtype!r}."
         )

@@ -67,7 +67,8 @@ class MutableHashTable(LookupInterface):
     def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
         """Returns the value of each key.
 
-        `dynamic_default_values` has the value of each key that is missing, or one value for all.
+        `dynamic_default_values` contains one value for each key, or a single value. It replaces
+        `default_value` for missing keys.
         """
         if dynamic_default_values is None:
             return map_keys(keys, self._key_dtype, self._find, ValueError)
@@ -151,8 +152,8 @@ class MutableHashTable(LookupInterface):
         with self._lock:
             keys = array_of([*self._entries], self._key_dtype.numpy_dtype)
             values = np.empty((len(keys), *self._default_value.shape), self._default_value.dtype)
-            for place, value in enumerate(self._entries.values()):
-                values[place] = value
+            for index, value in enumerate(self._entries.values()):
+                values[index] = value
         return keys, values
 
     # Checkpoints
@@ -184,7 +185,7 @@ class MutableHashTable(LookupInterface):
 class DenseHashTable(MutableHashTable):
     """A `MutableHashTable` with two reserved keys, `empty_key` and `deleted_key`.
 
-    TensorFlow marks free places with these keys. Here they are only refused.
+    TensorFlow marks free buckets with these keys. Here they only raise an error.
 
     >>> table = tf.lookup.experimental.DenseHashTable(
     ...     tf.int64, tf.int64, default_value=-1, empty_key=0, deleted_key=-1
@@ -259,17 +260,17 @@ def decode_table(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     try:
         header, _, content = data.partition(b"\n")
         keys, values = json.loads(header)
-        middle = _natural(keys["size"])
+        middle = _check_size(keys["size"])
         arrays = _decode_array(keys, content[:middle]), _decode_array(values, content[middle:])
         if len(arrays[0].shape) != 1 or len(arrays[0]) != len(arrays[1]):
             raise ValueError("keys and values differ in number")
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        message = f"A lookup table in a checkpoint is damaged: {error}."
+        message = f"A lookup table in a checkpoint is corrupt: {error}."
         raise DataLossError(None, None, message) from None
     return arrays
 
 
-def _natural(value: Any) -> int:
+def _check_size(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"{value!r} is not a size")
     return value
@@ -277,12 +278,12 @@ def _natural(value: Any) -> int:
 
 def _decode_array(description: dict, data: bytes) -> np.ndarray:
     dtype = dtypes.as_dtype(description["dtype"])
-    shape = [_natural(size) for size in description["shape"]]
+    shape = [_check_size(size) for size in description["shape"]]
     if len(data) != description["size"]:
         raise ValueError("data is missing")
     if dtype != dtypes.string:
         return np.frombuffer(data, dtype.numpy_dtype).reshape(shape)
-    lengths = [_natural(length) for length in description["lengths"]]
+    lengths = [_check_size(length) for length in description["lengths"]]
     if sum(lengths) != len(data):
         raise ValueError("strings are missing")
     ends = np.cumsum([0, *lengths]).tolist()

@@ -60,8 +60,8 @@ class StaticHashTable(LookupInterface):
     def _initialize(self, keys: np.ndarray, values: np.ndarray) -> None:
         if keys.shape != values.shape:
             raise invalid(
-                f"Expected as many keys as values. Received: keys of shape {keys.shape} and values "
-                f"of shape {values.shape}."
+                f"Keys and values must have the same shape. Received: keys of shape "
+                f"{keys.shape} and values of shape {values.shape}."
             )
         for key, value in zip(keys.ravel().tolist(), values.ravel().tolist(), strict=True):
             if self._entries.setdefault(key, value) != value:
@@ -100,10 +100,10 @@ class StaticHashTable(LookupInterface):
 
 
 class StaticVocabularyTable(LookupInterface):
-    """A table of ids. Strings that are not in the vocabulary get ids of hash buckets after it.
+    """A table of ids. Keys that are not in the vocabulary are hashed to the ids after it.
 
     The values of the initializer are int64 ids, usually 0 to the number of words minus 1. Without
-    an initializer, all keys get ids of buckets.
+    an initializer, all keys are hashed.
 
     >>> words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
     >>> table = tf.lookup.StaticVocabularyTable(words, num_oov_buckets=1)
@@ -165,17 +165,17 @@ class StaticVocabularyTable(LookupInterface):
 
 
 def _make_callback(entries: dict, default: Any, dtype: str, buckets: int) -> HostCallback:
-    kind = dtypes.as_dtype(dtype).numpy_dtype
-    missing = np.empty((), kind)
+    numpy_dtype = dtypes.as_dtype(dtype).numpy_dtype
+    missing = np.empty((), numpy_dtype)
     missing[()] = default
 
     def find(keys: np.ndarray) -> np.ndarray:
         if buckets:
-            return _ids(entries, as_keys(keys), buckets)
-        return look_up(entries, as_keys(keys), missing, kind)
+            return _find_ids(entries, as_keys(keys), buckets)
+        return look_up(entries, as_keys(keys), missing, numpy_dtype)
 
     values = (tuple(entries), tuple(entries.values()), default, dtype, buckets)
-    description = CallbackDescription("lookup", registered_name(_ids), values)
+    description = CallbackDescription("lookup", registered_name(_find_ids), values)
     return HostCallback("lookup", find, pure=True, description=description)
 
 
@@ -183,7 +183,7 @@ def _rebuild_callback(function: Any, values: tuple) -> HostCallback:
     keys, results, default, dtype, buckets = values
     scalars = {type(value) for value in (*keys, *results, default)}
     if not scalars <= {bool, int, float, bytes} or type(buckets) is not int or buckets < 0:
-        raise ValueError("A saved model contains a damaged lookup table.")
+        raise ValueError("A saved model contains a corrupt lookup table.")
     return _make_callback(dict(zip(keys, results, strict=True)), default, dtype, buckets)
 
 
@@ -191,8 +191,8 @@ CALLBACK_BUILDERS["lookup"] = _rebuild_callback
 
 
 @register_function
-def _ids(entries: dict[Any, int], keys: np.ndarray, buckets: int) -> np.ndarray:
-    """Returns the ids of keys. A bucket is chosen by the hash of the string."""
+def _find_ids(entries: dict[Any, int], keys: np.ndarray, buckets: int) -> np.ndarray:
+    """Returns the ids of keys. Keys that are missing are hashed to buckets."""
     size, ids = len(entries), []
     for key in keys.ravel().tolist():
         index = entries.get(key, -1)

@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     op_name: str  # for messages
 
     @classmethod
-    def of(cls, data_format: str | None, ndim: int, op_name: str) -> Layout:
+    def from_data_format(cls, data_format: str | None, ndim: int, op_name: str) -> Layout:
         """Returns the layout of a TensorFlow data format; channels last if it is `None`."""
         last, first = _FORMATS[ndim]
         if data_format not in (None, last, first):

@@ -35,7 +35,7 @@ def conv1d(
     array([21., 32., 43.], dtype=float32)
     """
     data_format = {"NHWC": "NWC", "NCHW": "NCW"}.get(data_format, data_format)
-    layout = Layout.of(data_format, 1, "conv1d")
+    layout = Layout.from_data_format(data_format, 1, "conv1d")
     return _convolve(input, filters, stride, padding, layout, dilations)
 
 
@@ -60,7 +60,7 @@ def conv2d(
     array([[ 8., 12.],
            [20., 24.]], dtype=float32)
     """
-    layout = Layout.of(data_format, 2, "conv2d")
+    layout = Layout.from_data_format(data_format, 2, "conv2d")
     return _convolve(input, filters, strides, padding, layout, dilations, explicit=True)
 
 
@@ -74,7 +74,7 @@ def conv3d(
     name: str | None = None,
 ) -> Tensor:
     """Computes the 3-D convolution of `(*batch, depth, height, width, channels)`; see `conv2d`."""
-    layout = Layout.of(data_format, 3, "conv3d")
+    layout = Layout.from_data_format(data_format, 3, "conv3d")
     return _convolve(input, filters, strides, padding, layout, dilations)
 
 
@@ -89,7 +89,9 @@ def convolution(
 ) -> Tensor:
     """Calls `conv1d`, `conv2d` or `conv3d`, depending on the rank of `filters`."""
     filters = one_dtype((filters,))[0]
-    layout = Layout.of(data_format, _num_spatial_axes(filters, "convolution"), "convolution")
+    layout = Layout.from_data_format(
+        data_format, _num_spatial_axes(filters, "convolution"), "convolution"
+    )
     return _convolve(input, filters, strides, padding, layout, dilations)
 
 
@@ -163,7 +165,7 @@ def conv1d_transpose(
     name: str | None = None,
 ) -> Tensor:
     """Computes the transpose of `conv1d`; `filters` is `(width, output channels, channels)`."""
-    layout = Layout.of(data_format, 1, "conv1d_transpose")
+    layout = Layout.from_data_format(data_format, 1, "conv1d_transpose")
     return _transpose(input, filters, output_shape, strides, padding, layout, dilations)
 
 
@@ -188,7 +190,7 @@ def conv2d_transpose(
     array([[1., 1., 2., 2.],
            [1., 1., 2., 2.]], dtype=float32)
     """
-    layout = Layout.of(data_format, 2, "conv2d_transpose")
+    layout = Layout.from_data_format(data_format, 2, "conv2d_transpose")
     return _transpose(
         input, filters, output_shape, strides, padding, layout, dilations, explicit=True
     )
@@ -208,7 +210,7 @@ def conv3d_transpose(
 
     `filters` has the shape `(depth, height, width, output channels, channels)`.
     """
-    layout = Layout.of(data_format, 3, "conv3d_transpose")
+    layout = Layout.from_data_format(data_format, 3, "conv3d_transpose")
     return _transpose(input, filters, output_shape, strides, padding, layout, dilations)
 
 
@@ -234,7 +236,7 @@ def conv_transpose(
             "conv_transpose: output_shape must be of length 3, 4 or 5. Received: "
             f"{shown(list(shape))}."
         )
-    layout = Layout.of(data_format, len(shape) - 2, "conv_transpose")
+    layout = Layout.from_data_format(data_format, len(shape) - 2, "conv_transpose")
     return _transpose(input, filters, shape, strides, padding, layout, dilations)
 
 
@@ -338,7 +340,7 @@ def conv(
             f"the input has {channels}. Expected the same number."
         )
     if padding == "EXPLICIT":
-        padding = pairs_of(explicit_paddings)
+        padding = to_pairs(explicit_paddings)
     if batch_dims == 0:
         y = _convolve(
             reshape(x, shape=(1, *x._spec.shape)),
@@ -348,6 +350,6 @@ def conv(
     return _convolve(x, w, strides, padding, layout, dilations or None, explicit=True)
 
 
-def pairs_of(numbers: Sequence[int]) -> list[list[int]]:
+def to_pairs(numbers: Sequence[int]) -> list[list[int]]:
     """Converts a flat list of paddings, two numbers per axis, to pairs."""
     return [list(numbers[i : i + 2]) for i in range(0, len(numbers), 2)]

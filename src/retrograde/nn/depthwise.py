@@ -8,7 +8,7 @@ from typing import Any
 from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.nn._windows import Layout
-from retrograde.nn.convolutions import check_filters, conv2d, conv2d_transpose, pairs_of
+from retrograde.nn.convolutions import check_filters, conv2d, conv2d_transpose, to_pairs
 from retrograde.ops import convolution as ops
 from retrograde.ops._windows import Windows
 from retrograde.ops.arguments import shape_from
@@ -37,7 +37,7 @@ def depthwise_conv2d(
     >>> tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID").numpy().ravel()
     array([ 4., 60.], dtype=float32)
     """
-    layout = Layout.of(data_format, 2, "depthwise_conv2d")
+    layout = Layout.from_data_format(data_format, 2, "depthwise_conv2d")
     x, w = one_dtype((input, filter))
     taps = check_filters(w, layout)
     _check_axes(x, layout)
@@ -86,7 +86,7 @@ def depthwise_conv2d_backprop_input(
 
     `input_sizes` is the shape of the input.
     """
-    layout = Layout.of(data_format, 2, "depthwise_conv2d_backprop_input")
+    layout = Layout.from_data_format(data_format, 2, "depthwise_conv2d_backprop_input")
     w, g = one_dtype((filter, out_backprop))
     taps = check_filters(w, layout)
     _check_axes(g, layout)
@@ -123,7 +123,7 @@ def depthwise_conv2d_backprop_filter(
 
     `filter_sizes` is the shape of the filter.
     """
-    layout = Layout.of(data_format, 2, "depthwise_conv2d_backprop_filter")
+    layout = Layout.from_data_format(data_format, 2, "depthwise_conv2d_backprop_filter")
     x, g = one_dtype((input, out_backprop))
     shape = shape_from(filter_sizes, f"{layout.op_name}: filter_sizes")
     if len(shape) != 4:
@@ -199,7 +199,7 @@ def conv2d_backprop_input_v2(
 ) -> Tensor:
     """Computes the gradient of `conv2d` with respect to its input; only its shape is used."""
     shape = as_tensor(input)._spec.shape
-    padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
+    padding = to_pairs(explicit_paddings) if padding == "EXPLICIT" else padding
     return conv2d_transpose(out_backprop, filter, shape, strides, padding, data_format, dilations)
 
 
@@ -216,12 +216,12 @@ def conv2d_backprop_filter_v2(
     name: str | None = None,
 ) -> Tensor:
     """Computes the gradient of `conv2d` with respect to its filter; only its shape is used."""
-    layout = Layout.of(data_format, 2, "conv2d_backprop_filter_v2")
+    layout = Layout.from_data_format(data_format, 2, "conv2d_backprop_filter_v2")
     x, g = one_dtype((input, out_backprop))
     w = as_tensor(filter)
     taps = check_filters(w, layout)
     channels = x._spec.shape[1 if layout.channels_first else -1] if x.ndim == 4 else 0
-    padding = pairs_of(explicit_paddings) if padding == "EXPLICIT" else padding
+    padding = to_pairs(explicit_paddings) if padding == "EXPLICIT" else padding
     groups = max(1, channels // w._spec.shape[2])
     y = _filter_gradient(x, g, taps, groups, strides, padding, layout, dilations)
     if y._spec.shape != w._spec.shape:

@@ -175,8 +175,8 @@ def safe_embedding_lookup_sparse(
 ) -> Tensor:
     """Looks up sparse ids of any rank, some of which may be invalid.
 
-    Negative ids are dropped. Unless the `combiner` is "sum", so are ids whose weight is not
-    positive. A row without ids has the embedding of `default_id`, or zeros if it is `None`. The ids
+    Negative ids are dropped. Unless the `combiner` is "sum", ids without a positive weight are
+    dropped, too. A row without ids has the embedding of `default_id`, or zeros if it is `None`. The ids
     are combined along their last axis.
 
     >>> ids = tf.SparseTensor([[0, 0], [1, 0]], [2, -1], [2, 1])

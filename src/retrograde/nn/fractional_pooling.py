@@ -82,7 +82,7 @@ def _sequences(
         count = int(n / r)
         if not count:
             raise invalid(f"{op_name}: a ratio of {r} leaves no windows over {n} elements.")
-        draw = _even_bounds if pseudo_random else _shuffled_bounds
+        draw = _even_bounds if pseudo_random else _random_bounds
         bounds.append(draw(generator, n, count))
     return x, *bounds
 
@@ -102,7 +102,7 @@ def _ratios(ratio: Any, op_name: str) -> tuple[float, float]:
     return rows, columns
 
 
-def _shuffled_bounds(generator: np.random.Generator, n: int, count: int) -> np.ndarray:
+def _random_bounds(generator: np.random.Generator, n: int, count: int) -> np.ndarray:
     sizes = np.full(count, n // count, np.int64)
     sizes[: n % count] += 1
     return np.concatenate([[0], np.cumsum(generator.permutation(sizes))])

@@ -75,7 +75,7 @@ def _dilation(
 ) -> Tensor:
     if data_format != "NHWC":
         raise ValueError(f'{op_name}: data_format is {shown(data_format)}. Expected "NHWC".')
-    layout = Layout.of(data_format, 2, op_name)
+    layout = Layout.from_data_format(data_format, 2, op_name)
     x, w = one_dtype((input, filters))
     _check(x, w, op_name)
     strides = layout.per_spatial_axis(strides, "strides")

@@ -34,7 +34,7 @@ def max_pool1d(
     >>> tf.nn.max_pool1d([[[1.0], [3.0], [2.0], [0.0]]], 2, 2, "VALID").numpy().ravel()
     array([3., 2.], dtype=float32)
     """
-    layout = Layout.of(data_format, 1, "max_pool1d")
+    layout = Layout.from_data_format(data_format, 1, "max_pool1d")
     return _pool(ops.max_pool, input, ksize, strides, padding, layout, explicit=True)
 
 
@@ -57,7 +57,7 @@ def max_pool2d(
     array([[ 5.,  7.],
            [13., 15.]], dtype=float32)
     """
-    layout = Layout.of(data_format, 2, "max_pool2d")
+    layout = Layout.from_data_format(data_format, 2, "max_pool2d")
     return _pool(ops.max_pool, input, ksize, strides, padding, layout, explicit=True)
 
 
@@ -73,7 +73,7 @@ def max_pool3d(
 
     `input` has the shape `(batch, depth, height, width, channels)`.
     """
-    layout = Layout.of(data_format, 3, "max_pool3d")
+    layout = Layout.from_data_format(data_format, 3, "max_pool3d")
     return _pool(ops.max_pool, input, ksize, strides, padding, layout)
 
 
@@ -87,7 +87,7 @@ def max_pool(
 ) -> Tensor:
     """Calls `max_pool1d`, `max_pool2d` or `max_pool3d`, depending on the rank of `input`."""
     x = as_tensor(input)
-    layout = Layout.of(data_format, _num_spatial_axes(x, "max_pool"), "max_pool")
+    layout = Layout.from_data_format(data_format, _num_spatial_axes(x, "max_pool"), "max_pool")
     return _pool(ops.max_pool, x, ksize, strides, padding, layout, explicit=layout.ndim < 3)
 
 
@@ -106,7 +106,7 @@ def avg_pool1d(
     >>> tf.nn.avg_pool1d([[[1.0], [2.0], [6.0]]], 2, 2, "SAME").numpy().ravel()
     array([1.5, 6. ], dtype=float32)
     """
-    layout = Layout.of(data_format, 1, "avg_pool1d")
+    layout = Layout.from_data_format(data_format, 1, "avg_pool1d")
     return _pool(ops.average_pool, input, ksize, strides, padding, layout)
 
 
@@ -122,7 +122,7 @@ def avg_pool2d(
 
     Padding counts neither in the sum nor in the number of elements.
     """
-    layout = Layout.of(data_format, 2, "avg_pool2d")
+    layout = Layout.from_data_format(data_format, 2, "avg_pool2d")
     return _pool(ops.average_pool, input, ksize, strides, padding, layout)
 
 
@@ -138,7 +138,7 @@ def avg_pool3d(
 
     `input` has the shape `(batch, depth, height, width, channels)`. Padding does not count.
     """
-    layout = Layout.of(data_format, 3, "avg_pool3d")
+    layout = Layout.from_data_format(data_format, 3, "avg_pool3d")
     return _pool(ops.average_pool, input, ksize, strides, padding, layout)
 
 
@@ -152,7 +152,7 @@ def avg_pool(
 ) -> Tensor:
     """Calls `avg_pool1d`, `avg_pool2d` or `avg_pool3d`, depending on the rank of `input`."""
     x = as_tensor(input)
-    layout = Layout.of(data_format, _num_spatial_axes(x, "avg_pool"), "avg_pool")
+    layout = Layout.from_data_format(data_format, _num_spatial_axes(x, "avg_pool"), "avg_pool")
     return _pool(ops.average_pool, x, ksize, strides, padding, layout)
 
 
@@ -188,7 +188,7 @@ def pool(
             f"pool: the window has {len(size)} axes and the input has shape {x._spec.shape}. "
             "Expected 1, 2 or 3 window axes, and two more axes in the input."
         )
-    layout = Layout.of(data_format, len(size), "pool")
+    layout = Layout.from_data_format(data_format, len(size), "pool")
     explicit = pooling_type == "MAX" and layout.ndim < 3
     return _pool(primitives[pooling_type], x, size, strides, padding, layout, explicit, dilations)
 
@@ -296,7 +296,7 @@ def max_pool_with_argmax(
         raise invalid(
             f"max_pool_with_argmax: output_dtype is {dtype.name}. Expected int32 or int64."
         )
-    layout = Layout.of("NHWC", 2, "max_pool_with_argmax")
+    layout = Layout.from_data_format("NHWC", 2, "max_pool_with_argmax")
     x = _check_input(input, layout)
     attrs = {"windows": _windows(x, ksize, strides, padding, layout)}
     count, height, width, channels = x._spec.shape

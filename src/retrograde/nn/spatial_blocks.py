@@ -265,7 +265,7 @@ def depth_to_space(
 def _depth_arguments(
     input: Any, block_size: Any, data_format: str, op_name: str
 ) -> tuple[Layout, Tensor, int]:
-    layout = Layout.of(data_format, 2, op_name)
+    layout = Layout.from_data_format(data_format, 2, op_name)
     x, block = as_tensor(input), integer(block_size, f"{op_name}: block_size")
     if x.ndim != 4:
         raise invalid(f"{op_name}: expected 4 axes. Received: shape {x._spec.shape}.")

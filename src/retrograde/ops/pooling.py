@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.fusion.blocks import over_batch
+from retrograde.fusion.blocks import run_in_slices
 from retrograde.ops._arrays import add_to_slice, full_with_slice, widen
 from retrograde.ops._windows import merge_batch, split_batch
 from retrograde.ops.casting import zeros_like
@@ -137,7 +137,7 @@ def _max_pool_kernel(xp, x, *, windows):
     if xp is not np:
         return _max_pool(xp, x, windows)
     out = np.empty(_pooled_shape(windows, x), x.dtype)
-    return over_batch(lambda x, out: _max_pool(np, x, windows, out), out, x)
+    return run_in_slices(lambda x, out: _max_pool(np, x, windows, out), out, x)
 
 
 def _scatter_kernel(xp, g, x, *, windows):
@@ -149,14 +149,14 @@ def _scatter_kernel(xp, g, x, *, windows):
     def scatter(g, x, out):
         return _scatter(np, widen(g), x, windows, out if is_fast else None)
 
-    return over_batch(scatter, out, g, x)
+    return run_in_slices(scatter, out, g, x)
 
 
 def _gather_kernel(xp, t, x, *, windows):
     if xp is not np:
         return _gather(xp, t, x, windows)
     out = np.empty(_pooled_shape(windows, x), t.dtype)
-    return over_batch(lambda t, x, _: _gather(np, t, x, windows), out, t, x)
+    return run_in_slices(lambda t, x, _: _gather(np, t, x, windows), out, t, x)
 
 
 max_pool = Primitive(
@@ -248,14 +248,14 @@ def _average_kernel(xp, x, *, windows):
     if xp is not np:
         return _average(xp, widen(x), windows).astype(x.dtype)
     out = np.empty(_pooled_shape(windows, x), x.dtype)
-    return over_batch(lambda x, _: _average(np, widen(x), windows), out, x)
+    return run_in_slices(lambda x, _: _average(np, widen(x), windows), out, x)
 
 
 def _average_transpose_kernel(xp, g, *, windows, space):
     if xp is not np:
         return _average_transpose(xp, widen(g), windows, space).astype(g.dtype)
     out = np.empty((len(g), *space, g.shape[-1]), g.dtype)
-    return over_batch(lambda g, _: _average_transpose(np, widen(g), windows, space), out, g)
+    return run_in_slices(lambda g, _: _average_transpose(np, widen(g), windows, space), out, g)
 
 
 average_pool = Primitive(

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.fusion.blocks import over_batch
+from retrograde.fusion.blocks import run_in_slices
 from retrograde.ops._arrays import widen
 from retrograde.values import dtypes
 
@@ -97,12 +97,12 @@ def _sum_by_blocks(x, weights):
         indices = (indices[:, None] * inner + steps).reshape(-1, indices.shape[1])
         factors = np.repeat(factors, inner, axis=0)
         kernel = partial(_weighted_sum, indices=indices.T, factors=factors.T)
-        over_batch(kernel, y.reshape(outer, -1), x.reshape(outer, size * inner))
+        run_in_slices(kernel, y.reshape(outer, -1), x.reshape(outer, size * inner))
     elif outer == 1:
-        over_batch(partial(_weighted_sum_of_rows, x[0]), y[0], indices, factors)
+        run_in_slices(partial(_weighted_sum_of_rows, x[0]), y[0], indices, factors)
     else:
         kernel = partial(_weighted_sum, indices=indices.T, factors=factors.T[:, :, None])
-        over_batch(kernel, y, x)
+        run_in_slices(kernel, y, x)
     return y
 
 

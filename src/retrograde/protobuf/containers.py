@@ -12,7 +12,7 @@ from retrograde.protobuf.scalars import Scalar
 
 
 class _Container:
-    """A base class that sets the message of a container when the container first changes."""
+    """A base class of containers. The first change sets the message that owns the container."""
 
     __slots__ = ("_owner",)
     __hash__ = None
@@ -20,11 +20,11 @@ class _Container:
     _items: Any
 
     def __init__(self, owner: Any) -> None:
-        self._owner = owner  # the message, if it is not set in its parent yet
+        self._owner = owner  # the message, while it is not set in its parent
 
-    def _touch(self) -> None:
+    def _set_in_parent(self) -> None:
         if self._owner is not None:
-            self._owner._touch()
+            self._owner._set_in_parent()
             self._owner = None
 
     def __len__(self) -> int:
@@ -32,7 +32,7 @@ class _Container:
 
     def clear(self) -> None:
         """Removes all items."""
-        self._touch()
+        self._set_in_parent()
         self._items.clear()
 
     def __repr__(self) -> str:
@@ -55,17 +55,17 @@ class _Repeated(_Container, MutableSequence):
         return self._items[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._touch()
+        self._set_in_parent()
         is_slice = isinstance(index, slice)
         self._items[index] = [*map(self._check, value)] if is_slice else self._check(value)
 
     def __delitem__(self, index: Any) -> None:
-        self._touch()
+        self._set_in_parent()
         del self._items[index]
 
     def insert(self, index: int, value: Any) -> None:
         """Inserts an item."""
-        self._touch()
+        self._set_in_parent()
         self._items.insert(index, self._check(value))
 
     def extend(self, values: Iterable) -> None:
@@ -76,7 +76,7 @@ class _Repeated(_Container, MutableSequence):
             raise TypeError("must assign iterable") from None
         checked = [self._check(item) for item in items]
         if checked:
-            self._touch()
+            self._set_in_parent()
             self._items.extend(checked)
 
     def MergeFrom(self, other: Iterable) -> None:
@@ -85,7 +85,7 @@ class _Repeated(_Container, MutableSequence):
 
     def sort(self, *, key: Callable | None = None, reverse: bool = False) -> None:
         """Sorts the items."""
-        self._touch()
+        self._set_in_parent()
         self._items.sort(key=key, reverse=reverse)
 
     def __eq__(self, other: object) -> bool:
@@ -97,21 +97,21 @@ class _Repeated(_Container, MutableSequence):
 class RepeatedScalars(_Repeated):
     """The numbers or strings of a repeated field."""
 
-    __slots__ = ("_scalar", "_what")
+    __slots__ = ("_field_name", "_scalar")
 
-    def __init__(self, scalar: Scalar, what: str, owner: Any) -> None:
+    def __init__(self, scalar: Scalar, field_name: str, owner: Any) -> None:
         super().__init__(owner)
-        self._scalar, self._what = scalar, what
+        self._scalar, self._field_name = scalar, field_name
 
     def _check(self, value: Any) -> Any:
-        return self._scalar.check(value, self._what)
+        return self._scalar.check(value, self._field_name)
 
     def extend(self, values: Iterable) -> None:
         """Appends all items of an iterable."""
         dtype = self._scalar.dtype
         if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == dtype:
             if values.size:
-                self._touch()
+                self._set_in_parent()
                 self._items.extend(values.tolist())
         else:
             super().extend(values)
@@ -129,23 +129,23 @@ class RepeatedScalars(_Repeated):
 class RepeatedMessages(_Repeated):
     """The messages of a repeated field."""
 
-    __slots__ = ("_kind",)
+    __slots__ = ("_message_class",)
 
-    def __init__(self, kind: type, owner: Any) -> None:
+    def __init__(self, message_class: type, owner: Any) -> None:
         super().__init__(owner)
-        self._kind = kind
+        self._message_class = message_class
 
     def _check(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return self._kind(**value)
-        message = self._kind()
+            return self._message_class(**value)
+        message = self._message_class()
         message.CopyFrom(value)
         return message
 
     def add(self, **values: Any) -> Any:
         """Appends a new message and returns it."""
-        self._touch()
-        self._items.append(self._kind(**values))
+        self._set_in_parent()
+        self._items.append(self._message_class(**values))
         return self._items[-1]
 
     def _merge_items(self, other: RepeatedMessages) -> None:
@@ -158,44 +158,44 @@ class RepeatedMessages(_Repeated):
 class MessageMap(_Container, MutableMapping):
     """A map from strings to messages. Reading a missing key adds a message."""
 
-    __slots__ = ("_items", "_kind")
+    __slots__ = ("_items", "_message_class")
 
-    def __init__(self, kind: type, owner: Any) -> None:
+    def __init__(self, message_class: type, owner: Any) -> None:
         super().__init__(owner)
         self._items: dict[str, Any] = {}
-        self._kind = kind
+        self._message_class = message_class
 
     def __getitem__(self, key: str) -> Any:
-        key = _checked_key(key)
+        key = _check_key(key)
         if key not in self._items:
-            self._touch()
-            self._items[key] = self._kind()
+            self._set_in_parent()
+            self._items[key] = self._message_class()
         return self._items[key]
 
     def get_or_create(self, key: str) -> Any:
-        """Returns the message of a key, which is added if it is missing."""
+        """Returns the message of a key. Adds it if the key is missing."""
         return self[key]
 
     def get(self, key: str, default: Any = None) -> Any:
         """Returns the message of a key, or `default`."""
-        return self._items.get(_checked_key(key), default)
+        return self._items.get(_check_key(key), default)
 
     def __setitem__(self, key: str, value: Any) -> None:
         raise ValueError("Message objects may not be assigned")
 
     def __delitem__(self, key: str) -> None:
-        if _checked_key(key) not in self._items:
+        if _check_key(key) not in self._items:
             raise KeyError("Key not present in map")
-        self._touch()
+        self._set_in_parent()
         del self._items[key]
 
     def pop(self, key: str, *default: Any) -> Any:
         """Removes a key and returns its message."""
-        self._touch()
-        return self._items.pop(_checked_key(key), *default)
+        self._set_in_parent()
+        return self._items.pop(_check_key(key), *default)
 
     def __contains__(self, key: object) -> bool:
-        return _checked_key(key) in self._items
+        return _check_key(key) in self._items
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
@@ -205,14 +205,14 @@ class MessageMap(_Container, MutableMapping):
 
     def MergeFrom(self, other: MessageMap) -> None:
         """Copies all messages of another map."""
-        self._touch()
+        self._set_in_parent()
         self._merge_items(other)
 
     def _merge_items(self, other: MessageMap) -> None:
         self._items.update((key, copy.deepcopy(item)) for key, item in list(other._items.items()))
 
 
-def _checked_key(key: Any) -> str:
+def _check_key(key: Any) -> str:
     if isinstance(key, bytes):
         return key.decode()
     if not isinstance(key, str):

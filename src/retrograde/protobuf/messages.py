@@ -15,7 +15,7 @@ from retrograde.protobuf.containers import MessageMap, RepeatedMessages, Repeate
 from retrograde.protobuf.scalars import SCALARS
 from retrograde.protobuf.text_format import to_text
 
-_MOST_LEVELS = 100  # of messages in messages
+_MAX_DEPTH = 100  # of nested messages
 
 
 class DecodeError(ValueError):
@@ -32,7 +32,7 @@ class Field(NamedTuple):
     is_map: bool = False  # from strings to messages
     oneof: str | None = None
     packed: bool = True
-    names: Any = None  # of the values of an enum
+    enum_names: Any = None  # by value
 
     @property
     def is_message(self) -> bool:
@@ -71,14 +71,14 @@ class Message:
         cls._by_name = cls.DESCRIPTOR.fields_by_name
         cls._by_number = {field.number: field for field in cls.DESCRIPTOR.fields}
         for field in cls.DESCRIPTOR.fields:
-            setattr(cls, field.name, _attribute(field))
+            setattr(cls, field.name, _field_property(field))
 
     def __init__(self, *args: Any, **values: Any) -> None:
         if args:
             raise TypeError("No positional arguments allowed")
         self._clear(None)
         for name, value in values.items():
-            field = self._field(name)
+            field = self._find_field(name)
             if value is not None:
                 self._initialize(field, value)
 
@@ -101,7 +101,7 @@ class Message:
             raise AttributeError(
                 f'Assignment not allowed to message field "{name}" in protocol message object.'
             )
-        self._touch()
+        self._set_in_parent()
         self._clear_oneof(field)
         scalar = SCALARS[field.kind]
         converted = scalar.check(value, f"{self.DESCRIPTOR.full_name}.{name}")
@@ -131,13 +131,13 @@ class Message:
                     f"class: expected {field.kind} got {type(value)}."
                 )
 
-    def _field(self, name: str) -> Field:
+    def _find_field(self, name: str) -> Field:
         field = self._by_name.get(name)
         if field is None:
             raise ValueError(f'Protocol message {_name(self)} has no "{name}" field.')
         return field
 
-    def _read(self, field: Field) -> Any:
+    def _get(self, field: Field) -> Any:
         """Returns the value of a field, or an object that sets it when it changes."""
         value = self._values.get(field.name)
         if value is not None:
@@ -159,16 +159,16 @@ class Message:
             return MessageMap(field.kind, owner)
         if field.is_message:
             return RepeatedMessages(field.kind, owner)
-        what = f"{self.DESCRIPTOR.full_name}.{field.name}"
-        return RepeatedScalars(SCALARS[field.kind], what, owner)
+        field_name = f"{self.DESCRIPTOR.full_name}.{field.name}"
+        return RepeatedScalars(SCALARS[field.kind], field_name, owner)
 
-    def _touch(self) -> None:
+    def _set_in_parent(self) -> None:
         """Sets this message in its parent, before it changes."""
         if self._parent is None:
             return
         parent, field = self._parent
         object.__setattr__(self, "_parent", None)
-        parent._touch()
+        parent._set_in_parent()
         parent._clear_oneof(field)
         parent._unset.pop(field.name, None)
         parent._values[field.name] = self
@@ -179,7 +179,7 @@ class Message:
                 if other.oneof == field.oneof:
                     self._values.pop(other.name, None)
 
-    def _set_fields(self) -> Iterator[tuple[Field, Any]]:
+    def _present_fields(self) -> Iterator[tuple[Field, Any]]:
         for field in sorted(self.DESCRIPTOR.fields):
             value = self._values.get(field.name)
             if value is not None and (len(value) if field.repeated or field.is_map else True):
@@ -191,7 +191,7 @@ class Message:
         """Returns whether a field, or one field of a oneof, is set."""
         if any(field.oneof == field_name for field in self.DESCRIPTOR.fields):
             return self.WhichOneof(field_name) is not None
-        field = self._field(field_name)
+        field = self._find_field(field_name)
         if field.repeated or field.is_map:
             raise ValueError(
                 f'Protocol message {_name(self)} has no singular "{field_name}" field.'
@@ -208,23 +208,23 @@ class Message:
     def ClearField(self, field_name: str) -> None:
         """Removes the value of a field."""
         names = [f.name for f in self.DESCRIPTOR.fields if f.oneof == field_name]
-        for name in names or [self._field(field_name).name]:
-            self._touch()
+        for name in names or [self._find_field(field_name).name]:
+            self._set_in_parent()
             self._values.pop(name, None)
             self._unset.pop(name, None)
 
     def Clear(self) -> None:
         """Removes the values of all fields."""
-        self._touch()
+        self._set_in_parent()
         self._clear(None)
 
     def SetInParent(self) -> None:
         """Sets this message in its parent."""
-        self._touch()
+        self._set_in_parent()
 
     def ListFields(self) -> list[tuple[Field, Any]]:
         """Returns the fields that are set, with their values."""
-        return list(self._set_fields())
+        return list(self._present_fields())
 
     def IsInitialized(self) -> bool:
         """Returns `True`: no field is required."""
@@ -244,16 +244,16 @@ class Message:
     def MergeFrom(self, other_msg: Self) -> None:
         """Merges another message of the same class: repeated fields are concatenated."""
         self._expect_same_class(other_msg, "MergeFrom")
-        self._touch()
+        self._set_in_parent()
         self._merge_message(other_msg)
 
     def _merge_message(self, other: Self) -> None:
-        for field, value in list(other._set_fields()):
+        for field, value in list(other._present_fields()):
             if field.is_map or field.repeated:
-                self._read(field)._merge_items(value)
+                self._get(field)._merge_items(value)
             elif field.is_message:
-                message = self._read(field)
-                message._touch()
+                message = self._get(field)
+                message._set_in_parent()
                 message._merge_message(value)
             else:
                 self._clear_oneof(field)
@@ -270,7 +270,7 @@ class Message:
     def SerializeToString(self, deterministic: bool = False) -> bytes:
         """Returns the message in the wire format. `deterministic` sorts the keys of maps."""
         parts = []
-        for field, value in self._set_fields():
+        for field, value in self._present_fields():
             parts += _encode(field, value, deterministic)
         return b"".join(parts) + self._unknown
 
@@ -279,15 +279,15 @@ class Message:
         return self.SerializeToString(deterministic)
 
     def ParseFromString(self, serialized: bytes) -> int:
-        """Replaces all fields by those of a serialized message. Returns the number of bytes."""
+        """Replaces all fields by the fields of a serialized message. Returns its size in bytes."""
         self.Clear()
         return self.MergeFromString(serialized)
 
     def MergeFromString(self, serialized: bytes) -> int:
-        """Merges a serialized message. Returns the number of bytes."""
+        """Merges a serialized message. Returns its size in bytes."""
         if not isinstance(serialized, bytes | bytearray | memoryview):
             raise TypeError(f"expected bytes, {type(serialized).__name__} found")
-        self._touch()
+        self._set_in_parent()
         try:
             self._merge(bytes(serialized), 0)
         except (wire.WireFormatError, UnicodeDecodeError) as error:
@@ -304,7 +304,7 @@ class Message:
         return message
 
     def _merge(self, data: bytes, level: int) -> None:
-        if level > _MOST_LEVELS:
+        if level > _MAX_DEPTH:
             raise wire.WireFormatError("messages are nested too deeply")
         unknown = []
         for number, wire_type, value, start, end in wire.read_fields(data):
@@ -319,11 +319,11 @@ class Message:
         if not field.is_message:
             scalar = SCALARS[field.kind]
             if field.repeated and wire_type == wire.BYTES and scalar.wire_type != wire.BYTES:
-                self._read(field)._items.extend(scalar.unpack(value))
+                self._get(field)._items.extend(scalar.unpack(value))
             elif wire_type != scalar.wire_type:
                 return False
             elif field.repeated:
-                self._read(field)._items.append(scalar.decode(value))
+                self._get(field)._items.append(scalar.decode(value))
             else:
                 self._clear_oneof(field)
                 self._values[field.name] = scalar.decode(value)
@@ -333,20 +333,22 @@ class Message:
         if field.is_map:
             key, content = _map_entry(value)
             message = field.kind()
-            self._read(field)._items[key] = message
+            self._get(field)._items[key] = message
         elif field.repeated:
             content, message = value, field.kind()
-            self._read(field)._items.append(message)
+            self._get(field)._items.append(message)
         else:
-            content, message = value, self._read(field)
-            message._touch()
+            content, message = value, self._get(field)
+            message._set_in_parent()
         message._merge(content, level + 1)
         return True
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return [*self._set_fields()] == [*other._set_fields()] and self._unknown == other._unknown
+        return [*self._present_fields()] == [
+            *other._present_fields()
+        ] and self._unknown == other._unknown
 
     def __str__(self) -> str:
         return to_text(self)
@@ -369,8 +371,8 @@ def _name(message: Message) -> str:
     return message.DESCRIPTOR.name
 
 
-def _attribute(field: Field) -> property:
-    return property(lambda message: message._read(field), doc=f"The field `{field.name}`.")
+def _field_property(field: Field) -> property:
+    return property(lambda message: message._get(field), doc=f"The field `{field.name}`.")
 
 
 def _encode(field: Field, value: Any, deterministic: bool) -> Iterator[bytes]:
@@ -378,19 +380,19 @@ def _encode(field: Field, value: Any, deterministic: bool) -> Iterator[bytes]:
     if field.is_map:
         for key in sorted(value) if deterministic else value:
             data = value[key].SerializeToString(deterministic)
-            yield wire.bytes_field(
-                number, wire.bytes_field(1, key.encode()) + wire.bytes_field(2, data)
+            yield wire.encode_bytes_field(
+                number, wire.encode_bytes_field(1, key.encode()) + wire.encode_bytes_field(2, data)
             )
     elif field.is_message:
         for message in value if field.repeated else [value]:
-            yield wire.bytes_field(number, message.SerializeToString(deterministic))
+            yield wire.encode_bytes_field(number, message.SerializeToString(deterministic))
     else:
         scalar = SCALARS[field.kind]
         if field.repeated and field.packed and scalar.wire_type != wire.BYTES:
-            yield wire.bytes_field(number, scalar.pack(value))
+            yield wire.encode_bytes_field(number, scalar.pack(value))
         else:
             for item in value if field.repeated else [value]:
-                yield wire.varint(number << 3 | scalar.wire_type) + scalar.encode(item)
+                yield wire.encode_varint(number << 3 | scalar.wire_type) + scalar.encode(item)
 
 
 def _map_entry(data: bytes) -> tuple[str, bytes]:

@@ -25,7 +25,7 @@ class Scalar(NamedTuple):
     unpack: Callable[[bytes], list]
 
 
-def _integer(low: int, high: int) -> Callable[[Any, str], int]:
+def _integer_check(low: int, high: int) -> Callable[[Any, str], int]:
     def check(value: Any, field: str) -> int:
         if isinstance(value, bool | np.bool_):
             raise TypeError(f"Field {field}: Expected an int, got a boolean.")
@@ -37,29 +37,29 @@ def _integer(low: int, high: int) -> Callable[[Any, str], int]:
     return check
 
 
-def _boolean(value: Any, field: str) -> bool:
+def _check_bool(value: Any, field: str) -> bool:
     return bool(operator.index(value))
 
 
-def _double(value: Any, field: str) -> float:
+def _check_double(value: Any, field: str) -> float:
     if isinstance(value, str | bytes):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     return float(value)
 
 
-def _float(value: Any, field: str) -> float:
-    number = _double(value, field)
+def _check_float(value: Any, field: str) -> float:
+    number = _check_double(value, field)
     with np.errstate(over="ignore"):
         return float(np.float32(number))
 
 
-def _bytes(value: Any, field: str) -> bytes:
+def _check_bytes(value: Any, field: str) -> bytes:
     if not isinstance(value, bytes):
         raise TypeError(f"expected bytes, {type(value).__name__} found")
     return bytes(value)
 
 
-def _text(value: Any, field: str) -> str:
+def _check_text(value: Any, field: str) -> str:
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
@@ -67,7 +67,7 @@ def _text(value: Any, field: str) -> str:
     return value
 
 
-def _varints(bits: int, signed: bool) -> Scalar:
+def _varint_type(bits: int, signed: bool) -> Scalar:
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     dtype = np.dtype(f"{'i' if signed else 'u'}{bits // 8}")
 
@@ -79,11 +79,18 @@ def _varints(bits: int, signed: bool) -> Scalar:
         return wire.read_packed_varints(data).astype(dtype).tolist()
 
     return Scalar(
-        wire.VARINT, 0, dtype, _integer(low, high), wire.varint, decode, wire.packed_varints, unpack
+        wire.VARINT,
+        0,
+        dtype,
+        _integer_check(low, high),
+        wire.encode_varint,
+        decode,
+        wire.encode_packed_varints,
+        unpack,
     )
 
 
-def _fixed(wire_type: int, code: str, check: Callable) -> Scalar:
+def _fixed_size_type(wire_type: int, code: str, check: Callable) -> Scalar:
     form = struct.Struct("<" + code)
 
     def decode(data: bytes) -> float:
@@ -98,33 +105,39 @@ def _fixed(wire_type: int, code: str, check: Callable) -> Scalar:
     return Scalar(wire_type, 0.0, np.dtype(code), check, form.pack, decode, pack, unpack)
 
 
-def _length_delimited(check: Callable, encode: Callable, decode: Callable, default: Any) -> Scalar:
-    def with_length(value: Any) -> bytes:
+def _length_delimited_type(
+    check: Callable, encode: Callable, decode: Callable, default: Any
+) -> Scalar:
+    def encode_with_length(value: Any) -> bytes:
         data = encode(value)
-        return wire.varint(len(data)) + data
+        return wire.encode_varint(len(data)) + data
 
-    def not_packed(_: Any) -> Any:
+    def refuse_packed(_: Any) -> Any:
         raise TypeError("strings are not packed")
 
-    return Scalar(wire.BYTES, default, None, check, with_length, decode, not_packed, not_packed)
+    return Scalar(
+        wire.BYTES, default, None, check, encode_with_length, decode, refuse_packed, refuse_packed
+    )
 
 
 SCALARS = {
-    "int32": _varints(32, signed=True),
-    "int64": _varints(64, signed=True),
-    "uint32": _varints(32, signed=False),
-    "uint64": _varints(64, signed=False),
-    "bool": _varints(64, signed=False)._replace(
+    "int32": _varint_type(32, signed=True),
+    "int64": _varint_type(64, signed=True),
+    "uint32": _varint_type(32, signed=False),
+    "uint64": _varint_type(64, signed=False),
+    "bool": _varint_type(64, signed=False)._replace(
         default=False,
         dtype=np.dtype(bool),
-        check=_boolean,
+        check=_check_bool,
         decode=bool,
         unpack=lambda data: wire.read_packed_varints(data).astype(bool).tolist(),
     ),
-    "fixed32": _fixed(wire.FIXED32, "I", _integer(0, (1 << 32) - 1))._replace(default=0),
-    "float": _fixed(wire.FIXED32, "f", _float),
-    "double": _fixed(wire.FIXED64, "d", _double),
-    "bytes": _length_delimited(_bytes, bytes, bytes, b""),
-    "string": _length_delimited(_text, str.encode, bytes.decode, ""),
+    "fixed32": _fixed_size_type(wire.FIXED32, "I", _integer_check(0, (1 << 32) - 1))._replace(
+        default=0
+    ),
+    "float": _fixed_size_type(wire.FIXED32, "f", _check_float),
+    "double": _fixed_size_type(wire.FIXED64, "d", _check_double),
+    "bytes": _length_delimited_type(_check_bytes, bytes, bytes, b""),
+    "string": _length_delimited_type(_check_text, str.encode, bytes.decode, ""),
 }
 SCALARS["enum"] = SCALARS["int32"]

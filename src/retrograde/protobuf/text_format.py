@@ -13,53 +13,53 @@ _ESCAPES = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
 
 def to_text(message: Any) -> str:
     """Returns the fields of a message, one on each line."""
-    return "".join(f"{line}\n" for line in _lines(message))
+    return "".join(f"{line}\n" for line in _format_fields(message))
 
 
-def _lines(message: Any) -> Iterator[str]:
+def _format_fields(message: Any) -> Iterator[str]:
     for field, value in message.ListFields():
         if field.is_map:
             for key, item in value.items():
                 yield f"{field.name} {{"
-                yield f"  key: {_quoted(key.encode())}"
-                yield from _nested("value", item, "  ")
+                yield f"  key: {_quote(key.encode())}"
+                yield from _format_nested("value", item, "  ")
                 yield "}"
         else:
             for item in value if field.repeated else [value]:
                 if field.is_message:
-                    yield from _nested(field.name, item, "")
+                    yield from _format_nested(field.name, item, "")
                 else:
-                    yield f"{field.name}: {_scalar(item, field)}"
+                    yield f"{field.name}: {_format_scalar(item, field)}"
 
 
-def _nested(name: str, message: Any, indent: str) -> Iterator[str]:
+def _format_nested(name: str, message: Any, indent: str) -> Iterator[str]:
     yield f"{indent}{name} {{"
-    for line in _lines(message):
+    for line in _format_fields(message):
         yield f"{indent}  {line}"
     yield f"{indent}}}"
 
 
-def _scalar(value: Any, field: Any) -> str:
+def _format_scalar(value: Any, field: Any) -> str:
     if isinstance(value, str | bytes):
-        return _quoted(value.encode() if isinstance(value, str) else value)
+        return _quote(value.encode() if isinstance(value, str) else value)
     if isinstance(value, bool):
         return str(value).lower()
-    if field.names is not None:
-        return field.names.get(value, str(value))
-    return _float(value, field.kind) if isinstance(value, float) else str(value)
+    if field.enum_names is not None:
+        return field.enum_names.get(value, str(value))
+    return _format_float(value, field.kind) if isinstance(value, float) else str(value)
 
 
-def _float(value: float, kind: str) -> str:
-    """Returns the number in C's format `%g`, with the fewer of two digit counts that is exact."""
+def _format_float(value: float, kind: str) -> str:
+    """Formats a number like `%g` in C. Uses all digits only if fewer are not exact."""
     if not math.isfinite(value):
         return str(value)
-    few, all_digits = (6, 9) if kind == "float" else (15, 17)
-    text = f"{value:.{few}g}"
+    digits, max_digits = (6, 9) if kind == "float" else (15, 17)
+    text = f"{value:.{digits}g}"
     exact = float(np.float32(text)) == value if kind == "float" else float(text) == value
-    return text if exact else f"{value:.{all_digits}g}"
+    return text if exact else f"{value:.{max_digits}g}"
 
 
-def _quoted(data: bytes) -> str:
+def _quote(data: bytes) -> str:
     parts = (
         _ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in data
     )

@@ -9,15 +9,15 @@ import numpy as np
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _GROUP_START, _GROUP_END = 3, 4
-_MOST_GROUPS = 100  # nested in each other
-_LONG = 32  # bytes from which NumPy decodes faster than Python
+_MAX_GROUP_DEPTH = 100  # nested
+_MIN_NUMPY_SIZE = 32  # in bytes; NumPy decodes larger data faster than Python
 
 
 class WireFormatError(ValueError):
     """Data is not a valid protocol buffer."""
 
 
-def varint(number: int) -> bytes:
+def encode_varint(number: int) -> bytes:
     """Encodes an integer. Negative integers are encoded as 64-bit two's complements."""
     number &= (1 << 64) - 1
     if number < 0x80:
@@ -48,19 +48,19 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     raise WireFormatError("a number has more than 10 bytes")
 
 
-def signed(number: int) -> int:
+def to_signed(number: int) -> int:
     """Returns an unsigned 64-bit integer as the signed integer with the same bits."""
     return number - (1 << 64) if number >> 63 else number
 
 
-def varint_field(number: int, value: int) -> bytes:
+def encode_varint_field(number: int, value: int) -> bytes:
     """Encodes a field with an integer."""
-    return varint(number << 3 | VARINT) + varint(value)
+    return encode_varint(number << 3 | VARINT) + encode_varint(value)
 
 
-def bytes_field(number: int, value: bytes) -> bytes:
+def encode_bytes_field(number: int, value: bytes) -> bytes:
     """Encodes a field with bytes: a string, a message or packed numbers."""
-    return varint(number << 3 | BYTES) + varint(len(value)) + value
+    return encode_varint(number << 3 | BYTES) + encode_varint(len(value)) + value
 
 
 def read_fields(data: bytes) -> Iterator[tuple[int, int, Any, int, int]]:
@@ -88,8 +88,8 @@ def _read_value(
         length, position = read_varint(data, position)
     elif wire_type in (FIXED32, FIXED64):
         length = 4 if wire_type == FIXED32 else 8
-    elif wire_type == _GROUP_START and depth < _MOST_GROUPS:
-        end = _end_of_group(data, position, number, depth + 1)
+    elif wire_type == _GROUP_START and depth < _MAX_GROUP_DEPTH:
+        end = _skip_group(data, position, number, depth + 1)
         return data[position:end], end
     else:
         raise WireFormatError(f"a field has the wire type {wire_type}")
@@ -98,7 +98,7 @@ def _read_value(
     return data[position : position + length], position + length
 
 
-def _end_of_group(data: bytes, position: int, group: int, depth: int) -> int:
+def _skip_group(data: bytes, position: int, group: int, depth: int) -> int:
     while True:
         tag, position = read_varint(data, position)
         if tag & 7 == _GROUP_END:
@@ -108,18 +108,18 @@ def _end_of_group(data: bytes, position: int, group: int, depth: int) -> int:
         _, position = _read_value(data, position, tag >> 3, tag & 7, depth)
 
 
-def packed_varints(values: Iterable[int]) -> bytes:
+def encode_packed_varints(values: Iterable[int]) -> bytes:
     """Encodes integers one after the other."""
-    return b"".join(map(varint, values))
+    return b"".join(map(encode_varint, values))
 
 
 def read_packed_varints(data: bytes) -> np.ndarray:
     """Returns packed integers as an int64 array."""
-    if len(data) < _LONG:
+    if len(data) < _MIN_NUMPY_SIZE:
         position, values = 0, []
         while position < len(data):
             value, position = read_varint(data, position)
-            values.append(signed(value))
+            values.append(to_signed(value))
         return np.array(values, np.int64)
     octets = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(octets < 0x80)

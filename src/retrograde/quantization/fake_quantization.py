@@ -1,4 +1,4 @@
-"""tf.quantization: fake quantization, which rounds values to a grid and passes gradients."""
+"""tf.quantization: fake quantization, which rounds values and passes gradients through."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def fake_quant_with_min_max_args(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Rounds values to `2 ** num_bits` steps between `min` and `max`, which are numbers.
+    """Rounds values to `2 ** num_bits` levels between `min` and `max`, which are numbers.
 
-    The range is shifted so that it contains 0 exactly. `narrow_range` uses one step less. Gradients
-    flow to the inputs inside the range.
+    The range is shifted so that it contains 0 exactly. `narrow_range` uses one level less.
+    Gradients flow to the inputs inside the range.
 
     >>> tf.quantization.fake_quant_with_min_max_args([-9.0, 0.1, 9.0]).numpy().round(4)
     array([-6.0235,  0.0941,  5.9765], dtype=float32)
@@ -67,7 +67,7 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Rounds values to steps between `min` and `max`, which are scalars, usually variables.
+    """Rounds values to levels between `min` and `max`, which are scalars, usually variables.
 
     Gradients flow to the inputs inside the range, and from values outside it to `min` or `max`.
 
@@ -101,7 +101,7 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Rounds values to steps between `min` and `max`, which have a value for each channel.
+    """Rounds values to levels between `min` and `max`, which have a value for each channel.
 
     Channels are the last axis. See `fake_quant_with_min_max_vars`.
 
@@ -148,15 +148,15 @@ def _channel_range(x: Tensor, *ends: Tensor) -> None:
 def _fake_quantize(
     inputs: Any, low: Any, high: Any, bits: int, narrow: bool, check: Callable
 ) -> Tensor:
-    first, last = _steps(bits, narrow)
+    first, last = _level_range(bits, narrow)
 
     @custom_gradient
     def quantize(x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Callable]:
-        start, end, scale = _nudged(low, high, first, last)
+        start, end, scale = _nudge_range(low, high, first, last)
         shifted = minimum(maximum(x, start), end) - start
         y = floor(shifted / scale + 0.5) * scale + start
         result = where(_is_empty(low, high), zeros_like(y), y)
-        return result, lambda g: _pass_gradient(g, x, low, high, first, last)
+        return result, lambda g: _straight_through_gradient(g, x, low, high, first, last)
 
     x, low, high = (as_tensor(value, _FLOAT) for value in (inputs, low, high))
     check(x, low, high)
@@ -173,10 +173,10 @@ def _gradient(
             f"gradient and input must be the same size. Received: shapes {g._spec.shape} and "
             f"{x._spec.shape}."
         )
-    return _pass_gradient(g, x, low, high, *_steps(bits, narrow))
+    return _straight_through_gradient(g, x, low, high, *_level_range(bits, narrow))
 
 
-def _steps(bits: int, narrow: bool) -> tuple[int, int]:
+def _level_range(bits: int, narrow: bool) -> tuple[int, int]:
     if not 2 <= bits <= 16:
         raise invalid(f"num_bits must be between 2 and 16, inclusive. Received: {shown(bits)}.")
     return int(narrow), 2**bits - 1
@@ -186,18 +186,18 @@ def _is_empty(low: Tensor, high: Tensor) -> Tensor:
     return (low == 0.0) & (high == 0.0)
 
 
-def _nudged(low: Tensor, high: Tensor, first: int, last: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the ends of a range of steps that contains 0 exactly, and the size of a step."""
+def _nudge_range(low: Tensor, high: Tensor, first: int, last: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Shifts a range so that 0 is a level. Returns its ends and the distance of levels."""
     scale = where(_is_empty(low, high), 1.0, (high - low) / float(last - first))
     zero = float(first) - low / scale
     zero = minimum(maximum(floor(zero + 0.5), float(first)), float(last))
     return (float(first) - zero) * scale, (float(last) - zero) * scale, scale
 
 
-def _pass_gradient(
+def _straight_through_gradient(
     g: Tensor, x: Tensor, low: Tensor, high: Tensor, first: int, last: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    start, end, _ = _nudged(low, high, first, last)
+    start, end, _ = _nudge_range(low, high, first, last)
     empty = _is_empty(low, high)
     zeros = zeros_like(g)
     below, above = x < start, x > end
@@ -242,7 +242,9 @@ def quantize_and_dequantize_v2(
         )
 
         def grad(g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            outside = (x < _along(low, x, axis)) | (x > _along(high, x, axis))
+            outside = (x < _reshape_along_axis(low, x, axis)) | (
+                x > _reshape_along_axis(high, x, axis)
+            )
             return where(outside, zeros_like(g), g), zeros_like(low), zeros_like(high)
 
         return y, grad
@@ -279,8 +281,8 @@ def quantize_and_dequantize(
     return quantize(as_tensor(input))
 
 
-def _along(end: Tensor, x: Tensor, axis: int | None) -> Tensor:
-    """Returns the ends of ranges in a shape that broadcasts along an axis."""
+def _reshape_along_axis(end: Tensor, x: Tensor, axis: int | None) -> Tensor:
+    """Reshapes the ends of ranges so that they broadcast along an axis."""
     if axis is None or not end.ndim:
         return end
     return reshape(end, [-1 if n == axis % x.ndim else 1 for n in range(x.ndim)])
@@ -302,7 +304,7 @@ def _round_to_scale(
             f"round_mode must be 'HALF_TO_EVEN' or 'HALF_UP'. Received: {shown(round_mode)}."
         )
     if range_given:
-        low, high = _along(low, x, axis), _along(high, x, axis)
+        low, high = _reshape_along_axis(low, x, axis), _reshape_along_axis(high, x, axis)
     else:
         axes = [n for n in range(x.ndim) if axis is None or n != axis % x.ndim]
         low, high = (f(x, axes, keepdims=True) for f in (reduce_min, reduce_max))

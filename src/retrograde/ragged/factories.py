@@ -42,7 +42,7 @@ def constant(
     TensorShape([2, None, 2])
     """
     kind, splits = numpy_dtype(dtype), split_dtype(row_splits_dtype)
-    depth, deepest = _depths(pylist)
+    depth, deepest = _nesting_depths(pylist)
     if depth is not None and depth != deepest:
         raise ValueError("constant: all scalars must have the same nesting depth.")
     inner = None if inner_shape is None else shape_from(inner_shape, "constant: inner_shape")
@@ -72,13 +72,13 @@ def _flat(level: list, kind: Any, inner: tuple | None) -> Tensor:
     return Tensor(np.zeros((0, *(inner or ())), kind or np.float32))
 
 
-def _depths(value: Any, level: int = 0) -> tuple[int | None, int]:
+def _nesting_depths(value: Any, level: int = 0) -> tuple[int | None, int]:
     """Returns the nesting depth of scalars (`None` without scalars) and of lists."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return 0, 0
     if level > MAX_AXES:
         raise nesting_error()
-    depths = [_depths(element, level + 1) for element in _as_list(value)]
+    depths = [_nesting_depths(element, level + 1) for element in _as_list(value)]
     scalars = {s for s, _ in depths if s is not None}
     if len(scalars) > 1:
         raise ValueError("constant: all scalars must have the same nesting depth.")

@@ -16,7 +16,7 @@ from retrograde.values.errors import invalid
 
 def _get_item(self: RaggedTensor, key: Any) -> Any:
     keys = list(key) if isinstance(key, (tuple, list)) else [key]
-    return _outer(self, _expand_ellipsis([_check_key(k) for k in keys], rank_of(self)))
+    return _index_rows(self, _expand_ellipsis([_check_key(k) for k in keys], rank_of(self)))
 
 
 def _check_key(key: Any) -> Any:
@@ -47,7 +47,7 @@ def _expand_ellipsis(keys: list, rank: int) -> list:
     return [*keys[:i], *[slice(None)] * (rank - count), *keys[i + 1 :]]
 
 
-def _outer(x: Any, keys: list) -> Any:
+def _index_rows(x: Any, keys: list) -> Any:
     """Computes `x[keys]`."""
     if not isinstance(x, RaggedTensor):
         return x[tuple(keys)] if keys else x
@@ -55,10 +55,12 @@ def _outer(x: Any, keys: list) -> Any:
         return x
     key, *rest = keys
     if key is None:
-        return expand_dims(_outer(x, rest), 0)
+        return expand_dims(_index_rows(x, rest), 0)
     if isinstance(key, slice):
         rows = np.arange(x._partition.nrows)[key]
-        return _inner(x if key == slice(None) else take_rows(x, rows, uniform=True), rest)
+        return _index_within_rows(
+            x if key == slice(None) else take_rows(x, rows, uniform=True), rest
+        )
     nrows = x._partition.nrows
     if not -nrows <= key < nrows:
         # A `for` loop stops at an IndexError.
@@ -67,11 +69,11 @@ def _outer(x: Any, keys: list) -> Any:
         )
     start, stop = x._partition.splits[key % nrows : key % nrows + 2].tolist()
     if isinstance(x.values, RaggedTensor):
-        return _outer(take_rows(x.values, np.arange(start, stop), uniform=True), rest)
-    return _outer(x.values[start:stop], rest)
+        return _index_rows(take_rows(x.values, np.arange(start, stop), uniform=True), rest)
+    return _index_rows(x.values[start:stop], rest)
 
 
-def _inner(x: Any, keys: list) -> Any:
+def _index_within_rows(x: Any, keys: list) -> Any:
     """Computes `x[:, keys]`: the keys apply within rows."""
     if not keys:
         return x
@@ -79,16 +81,18 @@ def _inner(x: Any, keys: list) -> Any:
         return x[(slice(None), *keys)]
     key, *rest = keys
     if key is None:
-        return expand_dims(_inner(x, rest), 1)
+        return expand_dims(_index_within_rows(x, rest), 1)
     if isinstance(key, slice):
         x = x if key == slice(None) else _slice_rows(x, key)
-        return x.with_values(_inner(x.values, rest))
+        return x.with_values(_index_within_rows(x.values, rest))
     length = x._partition.uniform_row_length
     if length is None:
         raise ValueError("Cannot index into an inner ragged dimension. Use a slice there.")
     if not -length <= key < length:
         raise invalid(f"Index {key} is out of bounds for rows of length {length}.")
-    return _inner(take_rows(x.values, x._partition.starts + key % length, uniform=True), rest)
+    return _index_within_rows(
+        take_rows(x.values, x._partition.starts + key % length, uniform=True), rest
+    )
 
 
 def _slice_rows(x: RaggedTensor, key: slice) -> RaggedTensor:

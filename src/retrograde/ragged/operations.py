@@ -94,7 +94,7 @@ def _gather_broadcast(template: RaggedTensor, x: Tensor, inner: int) -> Tensor:
     """Gathers for each flat value the element of a dense tensor that is broadcast to it."""
     outer = x.ndim - inner
     if outer > template.ragged_rank + 1:
-        raise _not_broadcast(template, x)
+        raise _broadcast_error(template, x)
     coordinates = template._coordinates()[:, template.ragged_rank + 1 - outer :]
     lengths = [np.array([template._partition.nrows]), *(p.lengths for p in template._partitions)]
     for axis, (size, expected) in enumerate(
@@ -103,11 +103,11 @@ def _gather_broadcast(template: RaggedTensor, x: Tensor, inner: int) -> Tensor:
         if size == 1:
             coordinates[:, axis] = 0
         elif (expected != size).any():
-            raise _not_broadcast(template, x)
+            raise _broadcast_error(template, x)
     return indexing.gather_nd(x, Tensor(coordinates), batch_dims=0)
 
 
-def _not_broadcast(template: RaggedTensor, x: Tensor) -> Exception:
+def _broadcast_error(template: RaggedTensor, x: Tensor) -> Exception:
     return invalid(
         f"A tensor of shape {tuple(x.shape)} does not broadcast to a RaggedTensor of shape "
         f"{template.shape}. Expected 1 or the length of all rows along each axis."
@@ -121,7 +121,9 @@ def _where(function: Callable, condition: Any, x: Any = None, y: Any = None, nam
     return elementwise(function, condition, x, y)
 
 
-def _through_dense(function: Callable, x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
+def _apply_to_padded(
+    function: Callable, x: RaggedTensor, *args: Any, **kwargs: Any
+) -> RaggedTensor:
     """Applies `function` to the tensor padded with zeros and removes the padding of the result."""
     y = function(x.to_tensor(), *args, **kwargs)
     return x.with_flat_values(indexing.gather_nd(y, Tensor(x._coordinates()), batch_dims=0))
@@ -365,7 +367,7 @@ HANDLERS |= {
     "expand_dims": _expand_dims,
     "reverse": _reverse,
     "concat": _concat,
-    "cumsum": _through_dense,
+    "cumsum": _apply_to_padded,
     "tile": _tile,
     "squeeze": _squeeze,
     "split": _split,

@@ -1,4 +1,4 @@
-"""Distributions, computed from one draw. Gradients flow to parameters as in TensorFlow."""
+"""Random distributions. Gradients flow to the parameters as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -190,12 +190,12 @@ def poisson(draw: Draw, shape: tuple[int, ...], lam: Any, dtype: Any, op_name: s
     """Draws Poisson numbers of the given `shape`; a negative rate counts as 0."""
     numpy_type = check_dtype(dtype, _COUNTS, op_name)
     return call_each_time(
-        _counts, draw, as_tensor(lam), shape=shape, dtype=numpy_type, op_name=op_name
+        _draw_counts, draw, as_tensor(lam), shape=shape, dtype=numpy_type, op_name=op_name
     )
 
 
 @register_function
-def _counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, op_name: str) -> Any:
+def _draw_counts(draw: Draw, lam: np.ndarray, shape: tuple, dtype: np.dtype, op_name: str) -> Any:
     rates = _real(lam, op_name)
     if not np.all(rates < 2.0**62):
         raise invalid(f"{op_name}: expected rates below 2 ** 62. Received: {rates}.")
@@ -215,12 +215,14 @@ def binomial(draw: Draw, shape: Any, counts: Any, probs: Any, dtype: Any, op_nam
     trials, probabilities = as_tensor(counts), as_tensor(probs)
     _check_sample_shape(sizes, (trials, probabilities), op_name)
     return call_each_time(
-        _successes, draw, trials, probabilities, shape=sizes, dtype=numpy_type, op_name=op_name
+        _draw_successes, draw, trials, probabilities, shape=sizes, dtype=numpy_type, op_name=op_name
     )
 
 
 @register_function
-def _successes(draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_name: str) -> Any:
+def _draw_successes(
+    draw: Draw, *parameters: Any, shape: tuple, dtype: np.dtype, op_name: str
+) -> Any:
     n, p = (_real(x, op_name) for x in parameters)
     if not (np.all((n >= 0) & (n < 2.0**62)) and np.all((p >= 0) & (p <= 1))):
         raise invalid(
@@ -247,11 +249,11 @@ def categorical(draw: Draw, logits: Any, num_samples: Any, dtype: Any, op_name: 
         )
     if count < 0:
         raise invalid(f"{op_name}: num_samples should not be negative. Received: {count}.")
-    return call_each_time(_classes, draw, x, count=count, dtype=numpy_type, op_name=op_name)
+    return call_each_time(_draw_classes, draw, x, count=count, dtype=numpy_type, op_name=op_name)
 
 
 @register_function
-def _classes(
+def _draw_classes(
     draw: Draw, logits: np.ndarray, count: int, dtype: np.dtype, op_name: str
 ) -> np.ndarray:
     x = _real(logits, op_name)

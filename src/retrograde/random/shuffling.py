@@ -1,4 +1,4 @@
-"""Permutations: shuffled indices computed without storing the permutation, shuffled rows."""
+"""Shuffles indices, without storing the permutation, and rows of tensors."""
 
 from __future__ import annotations
 

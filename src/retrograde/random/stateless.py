@@ -1,4 +1,4 @@
-"""Stateless random numbers, which depend only on `seed`, a pair of integers; new seeds."""
+"""Stateless random numbers, which depend only on a seed, and functions that derive seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns: the values of one feature in a batch of examples, as a tensor."""
+"""Creates a tensor from the values of one feature in a batch of examples."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from retrograde.values.errors import invalid
 
 
 def stack_rows(rows: Sequence[np.ndarray], dtype: str, shape: tuple[int, ...]) -> Tensor:
-    """Stacks flat values of equal size. Each becomes an array of `shape`."""
+    """Stacks flat rows of equal size, each reshaped to `shape`."""
     return Tensor(concatenate(list(rows), dtype).reshape(len(rows), *shape))
 
 
 def pad_rows(
     rows: Sequence[np.ndarray], dtype: str, shape: tuple[int, ...], padding: Any
 ) -> Tensor:
-    """Stacks flat values, padded to the same number of arrays of `shape`."""
+    """Stacks flat rows, each padded to the same number of arrays of `shape`."""
     size = int(np.prod(shape))
     counts = [len(row) // size if size else 0 for row in rows]
     if padding is None:
         padding = b"" if dtype == "string" else 0
-    kind = dtypes.as_dtype(dtype).numpy_dtype
-    dense = np.full((len(rows), max(counts, default=0) * size), padding, kind)
-    for number, row in enumerate(rows):
-        dense[number, : len(row)] = row
+    numpy_dtype = dtypes.as_dtype(dtype).numpy_dtype
+    dense = np.full((len(rows), max(counts, default=0) * size), padding, numpy_dtype)
+    for index, row in enumerate(rows):
+        dense[index, : len(row)] = row
     return Tensor(dense.reshape(len(rows), -1 if rows and size else 0, *shape))
 
 
 def sparse_rows(rows: Sequence[np.ndarray], dtype: str) -> SparseTensor:
-    """Returns values of different sizes as a sparse matrix."""
+    """Returns rows of different lengths as a sparse matrix."""
     lengths = np.array([len(row) for row in rows], np.int64)
     shape = [len(rows), lengths.max(initial=0)]
     return SparseTensor(
@@ -46,14 +46,14 @@ def sparse_rows(rows: Sequence[np.ndarray], dtype: str) -> SparseTensor:
 
 
 def _positions(lengths: np.ndarray) -> np.ndarray:
-    """Returns the row and the position in it of each value."""
+    """Returns the row and column of each value."""
     starts = np.cumsum(lengths) - lengths
     rows = np.repeat(np.arange(len(lengths)), lengths)
     return np.stack([rows, np.arange(lengths.sum()) - starts[rows]], axis=1)
 
 
 def sparse_steps(rows: Sequence[Sequence[np.ndarray]], dtype: str) -> SparseTensor:
-    """Returns a list of values for each step as a sparse tensor with 3 axes."""
+    """Returns lists of steps of different lengths as a sparse tensor of rank 3."""
     steps = np.array([len(row) for row in rows], np.int64)
     flat = [values for row in rows for values in row]
     lengths = np.array([len(values) for values in flat], np.int64)
@@ -70,20 +70,20 @@ def sparse_feature(
     sizes: tuple[int, ...],
     already_sorted: bool,
 ) -> SparseTensor:
-    """Returns values at the given indices, one list of indices for each axis."""
+    """Returns a sparse tensor of the rows at `indices`, which has one list for each axis."""
     for axis in indices:
         if [len(index) for index in axis] != [len(row) for row in rows]:
             raise ValueError(
                 f"The indices and values of a SparseFeature have different lengths: "
                 f"{[len(index) for index in axis]} and {[len(row) for row in rows]}."
             )
-    numbers = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    columns = [numbers, *(concatenate(list(axis), "int64") for axis in indices)]
-    table, values = np.stack(columns, axis=1), concatenate(list(rows), dtype)
+    row_ids = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    columns = [row_ids, *(concatenate(list(axis), "int64") for axis in indices)]
+    coordinates, values = np.stack(columns, axis=1), concatenate(list(rows), dtype)
     if not already_sorted:
-        order = np.lexsort(table.T[::-1])
-        table, values = table[order], values[order]
-    return SparseTensor(table, Tensor(values), np.array([len(rows), *sizes], np.int64))
+        order = np.lexsort(coordinates.T[::-1])
+        coordinates, values = coordinates[order], values[order]
+    return SparseTensor(coordinates, Tensor(values), np.array([len(rows), *sizes], np.int64))
 
 
 Partition = tuple[str, Any]

@@ -1,4 +1,4 @@
-"""Decoding of serialized examples to arrays, without creating messages."""
+"""Decodes serialized examples to arrays without creating messages."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ EMPTY = {
 Values = tuple[str, np.ndarray] | None  # a dtype and values; `None` if the feature is not set
 
 
-def features_of(example: bytes) -> dict[str, bytes]:
+def decode_example(example: bytes) -> dict[str, bytes]:
     """Returns the serialized features of a serialized example, by name."""
-    return _read_map(_submessage(example, 1))
+    return _read_map(_read_submessage(example, 1))
 
 
-def context_and_lists_of(example: bytes) -> tuple[dict[str, bytes], dict[str, list[bytes]]]:
+def decode_sequence_example(example: bytes) -> tuple[dict[str, bytes], dict[str, list[bytes]]]:
     """Returns the features and the feature lists of a serialized sequence example, by name."""
-    lists = _read_map(_submessage(example, 2))
+    lists = _read_map(_read_submessage(example, 2))
     steps = {
         name: [
             value
-            for number, kind, value, _, _ in wire.read_fields(data)
-            if (number, kind) == (1, 2)
+            for number, wire_type, value, _, _ in wire.read_fields(data)
+            if (number, wire_type) == (1, wire.BYTES)
         ]
         for name, data in lists.items()
     }
-    return _read_map(_submessage(example, 1)), steps
+    return _read_map(_read_submessage(example, 1)), steps
 
 
-def _submessage(data: bytes, field: int) -> bytes:
-    """Returns a submessage. Several occurrences are concatenated, which merges them."""
+def _read_submessage(data: bytes, field: int) -> bytes:
+    """Returns a submessage. Repeated occurrences are concatenated, which merges them."""
     parts = []
     for number, wire_type, value, _, _ in wire.read_fields(data):
         if number == field:
@@ -56,17 +56,17 @@ def _read_map(data: bytes) -> dict[str, bytes]:
         if number != 1 or wire_type != wire.BYTES:
             continue
         key, content = b"", b""
-        for part, kind, value, _, _ in wire.read_fields(entry):
-            if kind == wire.BYTES and part == 1:
+        for part, part_type, value, _, _ in wire.read_fields(entry):
+            if part_type == wire.BYTES and part == 1:
                 key = value
-            elif kind == wire.BYTES and part == 2:
+            elif part_type == wire.BYTES and part == 2:
                 content = value
         entries[key.decode(errors="replace")] = content
     return entries
 
 
-def values_of(feature: bytes | None) -> Values:
-    """Returns the dtype and the values of a serialized feature; `None` if it is empty."""
+def decode_feature(feature: bytes | None) -> Values:
+    """Returns the dtype and the values of a serialized feature, or `None` if it is empty."""
     result: Values = None
     for number, wire_type, value, _, _ in wire.read_fields(feature or b""):
         if number in _KINDS and wire_type == wire.BYTES:
@@ -88,7 +88,7 @@ def _read_list(kind: str, data: bytes) -> np.ndarray:
             packed = wire.read_packed(value, "<f4") if kind == "float32" else None
             parts.append(wire.read_packed_varints(value) if packed is None else packed)
         elif kind == "int64" and wire_type == wire.VARINT:
-            parts.append(np.array([wire.signed(value)], np.int64))
+            parts.append(np.array([wire.to_signed(value)], np.int64))
         elif kind == "float32" and wire_type == wire.FIXED32:
             parts.append(np.frombuffer(value, "<f4"))
         else:
@@ -99,7 +99,7 @@ def _read_list(kind: str, data: bytes) -> np.ndarray:
 
 
 def concatenate(parts: list[np.ndarray], dtype: str) -> np.ndarray:
-    """Concatenates arrays of `dtype`, of which there may be none."""
+    """Concatenates arrays of `dtype`. The list may be empty."""
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([EMPTY[dtype], *parts])

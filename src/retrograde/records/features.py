@@ -61,7 +61,7 @@ class SparseFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A sequence of values of a fixed shape, which becomes a dense tensor, padded in batches.
+    """A sequence of arrays of a fixed shape, which becomes a padded dense tensor.
 
     >>> examples = [tf.train.Example(), tf.train.Example()]
     >>> examples[1].features.feature["x"].int64_list.value.extend([1, 2])
@@ -79,37 +79,37 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class RowSplits(NamedTuple):
-    """The first value of each row, and the number of values."""
+    """The index of the first value of each row, followed by the number of values."""
 
     key: str
 
 
 class RowLengths(NamedTuple):
-    """The number of values of each row."""
+    """The number of values in each row."""
 
     key: str
 
 
 class RowStarts(NamedTuple):
-    """The first value of each row."""
+    """The index of the first value of each row."""
 
     key: str
 
 
 class RowLimits(NamedTuple):
-    """The end of each row."""
+    """The index after the last value of each row."""
 
     key: str
 
 
 class ValueRowIds(NamedTuple):
-    """The row of each value."""
+    """The row index of each value."""
 
     key: str
 
 
 class UniformRowLength(NamedTuple):
-    """The number of values of all rows."""
+    """The number of values in every row."""
 
     length: int
 
@@ -153,7 +153,7 @@ class RaggedFeature(_RaggedFields):
         row_splits_dtype: Any = dtypes.int32,
         validate: bool = False,
     ) -> RaggedFeature:
-        """Creates the description."""
+        """Creates the description and checks its arguments."""
         if value_key is not None and not isinstance(value_key, str):
             raise ValueError(f"Argument `value_key` must be a string; got {shown(value_key)}")
         if not all(isinstance(part, _PARTITIONS) for part in partitions):

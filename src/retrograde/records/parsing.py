@@ -1,4 +1,4 @@
-"""Parsing of serialized examples to tensors."""
+"""Parses serialized examples to tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.host_functions import host_function
 from retrograde.protobuf.wire import WireFormatError
 from retrograde.records import columns
-from retrograde.records.decoding import EMPTY, Values, features_of, values_of
+from retrograde.records.decoding import EMPTY, Values, decode_example, decode_feature
 from retrograde.records.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -19,7 +19,7 @@ from retrograde.records.features import (
     SparseFeature,
     VarLenFeature,
 )
-from retrograde.records.plans import Plan, plans_for
+from retrograde.records.plans import Plan, make_plans
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.strings._elementwise import STRING, array_of, as_string_tensor
 from retrograde.strings.dummy import DummyString
@@ -46,7 +46,7 @@ def parse_example(
     >>> tf.io.parse_example(serialized, features)["x"].numpy()
     array([ 1.5, -1. ], dtype=float32)
     """
-    plans = _plans(features)
+    plans = _make_plans(features)
     if not as_string_tensor(serialized).ndim:
         return _parse_one(serialized, plans)
     return _parse_batch(serialized, plans, example_names)
@@ -63,16 +63,16 @@ def parse_single_example(
     >>> tf.io.parse_single_example(example.SerializeToString(), features)["x"].numpy()
     array([1, 2])
     """
-    plans = _plans(features)
+    plans = _make_plans(features)
     if as_string_tensor(serialized).ndim:
         raise ValueError("Input serialized must be a scalar")
     return _parse_one(serialized, plans)
 
 
-def _plans(features: Any) -> tuple[tuple, ...]:
+def _make_plans(features: Any) -> tuple[tuple, ...]:
     if not features:
         raise ValueError(f"Argument `features` cannot be None or falsy. Got {shown(features)}")
-    plans = plans_for(features, *_KINDS)
+    plans = make_plans(features, *_KINDS)
     for plan in map(Plan._make, plans):
         if plan.kind == "FixedLenSequenceFeature" and not plan.options[1]:
             raise ValueError(
@@ -104,7 +104,7 @@ def _parse_one(serialized: Any, plans: tuple) -> dict[str, Any]:
 
 
 def first_row(column: Any, kind: str) -> Any:
-    """Returns the only row of a column."""
+    """Returns the row of a column with one row."""
     if isinstance(column, SparseTensor):
         return SparseTensor(
             Tensor(column.indices._array[:, 1:]),
@@ -117,7 +117,7 @@ def first_row(column: Any, kind: str) -> Any:
 
 
 class Examples:
-    """The features of serialized examples. `labels` start error messages."""
+    """The features of serialized examples. `labels` are prefixes of error messages."""
 
     def __init__(self, examples: Sequence[bytes], labels: Sequence[str]) -> None:
         self.labels = labels
@@ -125,31 +125,30 @@ class Examples:
             int(example) + 1 if type(example) is DummyString else 0 for example in examples
         ]
         pairs = zip(examples, self.dummies, strict=True)
-        self._features = [{} if dummy else _features(example) for example, dummy in pairs]
+        self._features = [{} if dummy else _decode_example(example) for example, dummy in pairs]
 
     def values(self, key: str, dtype: str) -> list[np.ndarray | None]:
-        """Returns the values of a feature; `None` for examples without it."""
-        parts = enumerate(self._features)
+        """Returns the values of a feature in each example, or `None` if the feature is missing."""
         return [
-            self._dummy(self.dummies[number], dtype)
-            if self.dummies[number]
-            else read_values(features.get(key), key, dtype, self.labels[number])
-            for number, features in parts
+            self._dummy_values(self.dummies[index], dtype)
+            if self.dummies[index]
+            else read_values(features.get(key), key, dtype, self.labels[index])
+            for index, features in enumerate(self._features)
         ]
 
     def values_or_empty(self, key: str, dtype: str) -> list[np.ndarray]:
-        """Returns the values of a feature; no values for examples without it."""
+        """Returns the values of a feature in each example, or an empty array if it is missing."""
         return [EMPTY[dtype] if x is None else x for x in self.values(key, dtype)]
 
-    def _dummy(self, count: int, dtype: str) -> np.ndarray:
+    def _dummy_values(self, count: int, dtype: str) -> np.ndarray:
         if dtype == "string":
             return array_of([DummyString(b"%d" % (count - 1))] * count, STRING)
         return np.zeros(count, dtype)
 
 
-def _features(example: bytes) -> dict[str, bytes]:
+def _decode_example(example: bytes) -> dict[str, bytes]:
     try:
-        return features_of(example)
+        return decode_example(example)
     except WireFormatError:
         raise invalid(f"Could not parse example input, value: {brief(example)}") from None
 
@@ -157,7 +156,7 @@ def _features(example: bytes) -> dict[str, bytes]:
 def read_values(feature: bytes | None, key: str, dtype: str, label: str) -> np.ndarray | None:
     """Returns the values of a serialized feature, which must have `dtype`."""
     try:
-        values: Values = values_of(feature)
+        values: Values = decode_feature(feature)
     except WireFormatError as error:
         raise invalid(f"{label}Key: {key}.  Can't parse serialized Example: {error}.") from None
     if values is None:
@@ -186,10 +185,10 @@ def parse_column(plan: Plan, examples: Any) -> Any:
                 np.resize(row, count * size)
                 for row, count in zip(rows, examples.dummies, strict=True)
             ]
-        for number, row in enumerate(rows):
+        for index, row in enumerate(rows):
             if len(row) % size if size else len(row):
                 raise invalid(
-                    f"{examples.labels[number]}Key: {key}, Index: {number}.  Number of "
+                    f"{examples.labels[index]}Key: {key}, Index: {index}.  Number of "
                     f"{_PROTO_NAMES[dtype]} values is not a multiple of stride length. Saw "
                     f"{len(row)} values but output shape is: {list(shape)}"
                 )
@@ -215,20 +214,20 @@ def parse_column(plan: Plan, examples: Any) -> Any:
 
 
 def _dummy_partitions(rows: list[np.ndarray], partitions: tuple) -> tuple[list, list]:
-    """Returns dummy values that uniform partitions divide, and dummy partitions."""
+    """Returns dummy partitions, and dummy values whose number the uniform partitions divide."""
     factor = int(np.prod([part[1] for part in partitions if part[0] == "UniformRowLength"]))
     parts = [
         (part if part[0] == "UniformRowLength" else ("RowLengths", ""), None) for part in partitions
     ]
     resized = [np.resize(row, len(row) * factor) for row in rows]
     counts = [len(row) for row in resized]
-    for place in reversed(range(len(parts))):
-        part = parts[place][0]
+    for index in reversed(range(len(parts))):
+        part = parts[index][0]
         if part[0] == "UniformRowLength":
-            parts[place] = (part, [EMPTY["int64"]] * len(rows))
+            parts[index] = (part, [EMPTY["int64"]] * len(rows))
             counts = [count // part[1] if part[1] else 0 for count in counts]
         else:
-            parts[place] = (part, [np.ones(count, np.int64) for count in counts])
+            parts[index] = (part, [np.ones(count, np.int64) for count in counts])
     return resized, parts
 
 
@@ -236,13 +235,13 @@ def _fixed_column(plan: Plan, examples: Any) -> Tensor:
     shape, default = plan.options
     size = int(np.prod(shape))
     rows = examples.values(plan.key, plan.dtype)
-    for number, row in enumerate(rows):
-        if examples.dummies[number]:
-            rows[number] = np.resize(row, size)
+    for index, row in enumerate(rows):
+        if examples.dummies[index]:
+            rows[index] = np.resize(row, size)
         elif row is None:
-            rows[number] = _default_row(plan, default, examples.labels[number])
+            rows[index] = _default_row(plan, default, examples.labels[index])
         elif len(row) != size:
-            raise _wrong_count(plan, number, len(row), size, examples.labels[number])
+            raise _count_error(plan, index, len(row), size, examples.labels[index])
     return columns.stack_rows(rows, plan.dtype, shape)
 
 
@@ -257,10 +256,8 @@ def _default_row(plan: Plan, default: tuple | None, label: str) -> np.ndarray:
     return row
 
 
-def _wrong_count(
-    plan: Plan, number: int, count: int, size: int, label: str
-) -> InvalidArgumentError:
+def _count_error(plan: Plan, index: int, count: int, size: int, label: str) -> InvalidArgumentError:
     return invalid(
-        f"{label}Key: {plan.name}, Index: {number}.  Number of {_PROTO_NAMES[plan.dtype]} values "
+        f"{label}Key: {plan.name}, Index: {index}.  Number of {_PROTO_NAMES[plan.dtype]} values "
         f"!= expected.  Values size: {count} but output shape: {list(plan.options[0])} has {size}."
     )

@@ -1,6 +1,7 @@
 """Plans: descriptions of features, checked and converted to tuples of plain Python values.
 
-Traced functions store the arguments of a parser, so these are values that a saved model can hold.
+Traced functions store the arguments of a parser, so plans contain only values that a saved model
+can store.
 """
 
 from __future__ import annotations
@@ -35,14 +36,16 @@ class Plan(NamedTuple):
     options: tuple = ()
 
 
-def plans_for(features: Any, *kinds: type, where: str = "features") -> tuple[tuple, ...]:
+def make_plans(features: Any, *kinds: type, where: str = "features") -> tuple[tuple, ...]:
     """Returns the plans of a dict of features, as plain tuples. Only `kinds` are allowed."""
     if not isinstance(features, Mapping):
         raise TypeError(f"`{where}` must be a dict of features. Received: {shown(features)}.")
-    return tuple([tuple(_plan(name, features[name], kinds, where)) for name in sorted(features)])
+    return tuple(
+        [tuple(_make_plan(name, features[name], kinds, where)) for name in sorted(features)]
+    )
 
 
-def _plan(name: str, feature: Any, kinds: tuple[type, ...], where: str) -> Plan:
+def _make_plan(name: str, feature: Any, kinds: tuple[type, ...], where: str) -> Plan:
     if not isinstance(feature, kinds):
         expected = ", ".join(kind.__name__ for kind in kinds)
         raise ValueError(
@@ -60,7 +63,9 @@ def _plan(name: str, feature: Any, kinds: tuple[type, ...], where: str) -> Plan:
     if isinstance(feature, VarLenFeature):
         return Plan(kind, name, name, dtype.name)
     if isinstance(feature, SparseFeature):
-        return Plan(kind, name, _required(feature, "value_key"), dtype.name, _axes(feature, name))
+        return Plan(
+            kind, name, _get_required(feature, "value_key"), dtype.name, _axes(feature, name)
+        )
     if isinstance(feature, RaggedFeature):
         partitions = tuple([(type(part).__name__, part[0]) for part in feature[2]])
         key = name if feature.value_key is None else feature.value_key
@@ -75,7 +80,7 @@ def _plan(name: str, feature: Any, kinds: tuple[type, ...], where: str) -> Plan:
     return Plan(kind, name, name, dtype.name, (shape, feature.allow_missing, padding))
 
 
-def _required(feature: Any, attribute: str) -> Any:
+def _get_required(feature: Any, attribute: str) -> Any:
     value = getattr(feature, attribute)
     if not value:
         raise ValueError(
@@ -85,7 +90,7 @@ def _required(feature: Any, attribute: str) -> Any:
 
 
 def _axes(feature: SparseFeature, name: str) -> tuple:
-    keys, sizes = _required(feature, "index_key"), feature.size
+    keys, sizes = _get_required(feature, "index_key"), feature.size
     keys = (keys,) if isinstance(keys, str) else tuple(keys)
     sizes = tuple([int(n) for n in np.ravel(np.asarray(sizes))])
     if len(keys) != len(sizes):

@@ -1,4 +1,4 @@
-"""Parsing of serialized sequence examples to tensors."""
+"""Parses serialized sequence examples to tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.ops.host_functions import host_function
 from retrograde.protobuf.wire import WireFormatError
 from retrograde.records import columns
-from retrograde.records.decoding import EMPTY, context_and_lists_of
+from retrograde.records.decoding import EMPTY, decode_sequence_example
 from retrograde.records.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -19,7 +19,7 @@ from retrograde.records.features import (
     VarLenFeature,
 )
 from retrograde.records.parsing import Examples, first_row, parse_column, read_values
-from retrograde.records.plans import Plan, plans_for
+from retrograde.records.plans import Plan, make_plans
 from retrograde.strings._elementwise import as_string_tensor
 from retrograde.strings.dummy import DummyString
 from retrograde.values.arguments import brief
@@ -52,7 +52,7 @@ def parse_sequence_example(
     >>> sequences["words"].numpy(), lengths["words"].numpy()
     (array([[b'to', b'be']], dtype=object), array([2]))
     """
-    plans = _plans(context_features, sequence_features)
+    plans = _make_plans(context_features, sequence_features)
     if not as_string_tensor(serialized).ndim:
         return _parse_one(serialized, *plans)
     return _parse_batch(serialized, *plans, example_names)
@@ -75,23 +75,23 @@ def parse_single_sequence_example(
     >>> features["id"].numpy(), sequences
     (np.int64(5), {})
     """
-    plans = _plans(context_features, sequence_features)
+    plans = _make_plans(context_features, sequence_features)
     if as_string_tensor(serialized).ndim:
         raise ValueError("Input serialized must be a scalar")
     return _parse_one(serialized, *plans)[:2]
 
 
-def _plans(context: Any, sequences: Any) -> tuple[tuple, tuple]:
+def _make_plans(context: Any, sequences: Any) -> tuple[tuple, tuple]:
     if not (context or sequences):
         raise ValueError(
             "Both context_features and sequence_features are None, but at least one should have "
             "values."
         )
-    plans = plans_for(sequences or {}, *_SEQUENCE_KINDS, where="sequence_features")
+    plans = make_plans(sequences or {}, *_SEQUENCE_KINDS, where="sequence_features")
     for plan in map(Plan._make, plans):
         if plan.kind == "FixedLenSequenceFeature" and plan.options[2] is not None:
             raise ValueError(f"Value feature_list.dense_defaults[{plan.name}] must be None")
-    return plans_for(context or {}, *_CONTEXT_KINDS, where="context_features"), plans
+    return make_plans(context or {}, *_CONTEXT_KINDS, where="context_features"), plans
 
 
 @host_function(dynamic_shapes=True)
@@ -136,23 +136,25 @@ class SequenceExamples(Examples):
 
     def __init__(self, examples: Sequence[bytes], labels: Sequence[str]) -> None:
         super().__init__([e if type(e) is DummyString else b"" for e in examples], labels)
-        parts = [({}, {}) if type(e) is DummyString else _context_and_lists(e) for e in examples]
+        parts = [
+            ({}, {}) if type(e) is DummyString else _decode_sequence_example(e) for e in examples
+        ]
         self._features = [part[0] for part in parts]
         self._lists = [part[1] for part in parts]
 
     def lengths(self, key: str) -> np.ndarray:
-        """Returns the number of steps of each example."""
+        """Returns the number of steps in each example."""
         steps = [len(lists.get(key, ())) for lists in self._lists]
         pairs = zip(steps, self.dummies, strict=True)
         return np.array([dummy or count for count, dummy in pairs], np.int64)
 
     def steps(self, key: str, dtype: str) -> list[list[np.ndarray] | None]:
-        """Returns the values of each step; `None` for examples without this list."""
+        """Returns the values of each step in each example, or `None` if the list is missing."""
         rows: list[list[np.ndarray] | None] = []
-        for number, lists in enumerate(self._lists):
-            dummy, label = self.dummies[number], self.labels[number]
+        for index, lists in enumerate(self._lists):
+            dummy, label = self.dummies[index], self.labels[index]
             if dummy:
-                rows.append([self._dummy(dummy, dtype)] * dummy)
+                rows.append([self._dummy_values(dummy, dtype)] * dummy)
             elif key not in lists:
                 rows.append(None)
             else:
@@ -161,9 +163,9 @@ class SequenceExamples(Examples):
         return rows
 
 
-def _context_and_lists(example: bytes) -> tuple[dict, dict]:
+def _decode_sequence_example(example: bytes) -> tuple[dict, dict]:
     try:
-        return context_and_lists_of(example)
+        return decode_sequence_example(example)
     except WireFormatError:
         raise invalid(f"Could not parse example input, value: {brief(example)}") from None
 
@@ -197,8 +199,8 @@ def _sequence_column(plan: Plan, examples: SequenceExamples) -> Any:
 def _dense_sequence(plan: Plan, examples: SequenceExamples, steps: list) -> Tensor:
     shape, allow_missing, _ = plan.options
     size, rows = int(np.prod(shape)), []
-    for number, row in enumerate(steps):
-        label = examples.labels[number]
+    for index, row in enumerate(steps):
+        label = examples.labels[index]
         if row is None and not allow_missing:
             raise invalid(
                 f"{label}Feature list '{plan.name}' is required but could not be found.  Did you "
@@ -206,12 +208,12 @@ def _dense_sequence(plan: Plan, examples: SequenceExamples, steps: list) -> Tens
                 "feature_list_dense_defaults?"
             )
         row = row or []
-        if examples.dummies[number]:
+        if examples.dummies[index]:
             row = [np.resize(values, size) for values in row]
-        for index, values in enumerate(row):
+        for step, values in enumerate(row):
             if len(values) != size:
                 raise invalid(
-                    f"{label}Key: {plan.name}, Index: {index}.  Number of values != expected.  "
+                    f"{label}Key: {plan.name}, Index: {step}.  Number of values != expected.  "
                     f"Values size: {len(values)} but output shape: {list(shape)} has {size}."
                 )
         rows.append(columns.concatenate(row, plan.dtype))

@@ -17,7 +17,7 @@ from retrograde.values.errors import FailedPreconditionError, NotFoundError
 class TFRecordOptions:
     """Options of a `tf.io.TFRecordWriter`: the compression and its parameters.
 
-    `compression_type` is "GZIP", "ZLIB", "" or `None`. The other options are those of zlib. The
+    `compression_type` is "GZIP", "ZLIB", "" or `None`. The other options are passed to zlib. The
     buffer sizes and `flush_mode` have no effect.
 
     >>> tf.io.TFRecordOptions("GZIP", compression_level=9).compression_type
@@ -67,15 +67,15 @@ class TFRecordOptions:
         if not kind:
             return None
         return zlib.compressobj(
-            _or(self.compression_level, zlib.Z_DEFAULT_COMPRESSION),
-            _or(self.compression_method, zlib.DEFLATED),
-            _or(self.window_bits, WINDOWS[kind]),
-            _or(self.mem_level, zlib.DEF_MEM_LEVEL),
-            _or(self.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
+            _or_default(self.compression_level, zlib.Z_DEFAULT_COMPRESSION),
+            _or_default(self.compression_method, zlib.DEFLATED),
+            _or_default(self.window_bits, WINDOWS[kind]),
+            _or_default(self.mem_level, zlib.DEF_MEM_LEVEL),
+            _or_default(self.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
         )
 
 
-def _or(value: int | None, default: int) -> int:
+def _or_default(value: int | None, default: int) -> int:
     return default if value is None else value
 
 

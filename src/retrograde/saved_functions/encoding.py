@@ -17,8 +17,8 @@ from retrograde.values.arguments import shown
 from retrograde.values.specs import TensorSpec
 
 _OPS = "retrograde.ops."
-_MOST_AXES = 64  # NumPy's limit
-_MOST_ELEMENTS = 1 << 48
+_MAX_AXES = 64  # NumPy's limit
+_MAX_ELEMENTS = 1 << 48
 
 
 def encode(value: Any, what: str) -> Any:
@@ -173,7 +173,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
     if type(value) is not list:
         raise TypeError(f"expected a list of sizes, found {shown(value)}")
     shape = tuple([integer(size) for size in value])
-    if len(shape) > _MOST_AXES or math.prod(shape) > _MOST_ELEMENTS:
+    if len(shape) > _MAX_AXES or math.prod(shape) > _MAX_ELEMENTS:
         raise ValueError(f"no array has the shape {shape}")
     return shape
 

@@ -23,7 +23,7 @@ from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.specs import TensorSpec
 
 _FORMULA = "of sizes"
-_MOST_ELEMENTS = 64  # of a constant whose elements are sizes
+_MAX_ELEMENTS = 64  # of a constant whose elements are sizes
 _MOST_FILLED = 1 << 28  # elements of a constant that is described by its shape
 
 
@@ -155,7 +155,7 @@ def _common_constant(arrays: list[np.ndarray], sizes: list[tuple]) -> dict | Non
     if first.dtype.kind in "OcV" or not all(np.all(np.isfinite(array)) for array in arrays):
         raise NoCommonForm
     dtype = dtypes.of(first.dtype).name
-    if same_shape and first.size <= _MOST_ELEMENTS:
+    if same_shape and first.size <= _MAX_ELEMENTS:
         numbers = [array.ravel().tolist() for array in arrays]
         elements = [_number(list(column), sizes) for column in zip(*numbers, strict=True)]
         return {"elements": elements, "shape": list(first.shape), "dtype": dtype}

@@ -15,7 +15,7 @@ from retrograde.ops.conversion import as_tensor
 from retrograde.ops.shaping import concat, reverse, split
 from retrograde.signal._arguments import as_integer, at_least, check_rank, scale
 from retrograde.signal.framing import frame, overlap_and_add
-from retrograde.signal.windows import vorbis_window, window_of
+from retrograde.signal.windows import call_window_fn, vorbis_window
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid
 
@@ -153,4 +153,4 @@ def inverse_mdct(
 def _apply_window(frames: Tensor, window_fn: Callable | None) -> Tensor:
     if window_fn is None:
         return scale(frames, math.sqrt(0.5))
-    return frames * window_of(window_fn, frames)
+    return frames * call_window_fn(window_fn, frames)

@@ -13,7 +13,7 @@ from retrograde.ops.shaping import reshape
 from retrograde.signal._arguments import as_integer, at_least, check_rank
 from retrograde.signal.fourier import irfft, rfft
 from retrograde.signal.framing import frame, overlap_and_add
-from retrograde.signal.windows import hann_window, window_of
+from retrograde.signal.windows import call_window_fn, hann_window
 from retrograde.toplevel.creation import zeros_like
 from retrograde.toplevel.indexing import where
 from retrograde.toplevel.shaping import pad, tile
@@ -44,7 +44,7 @@ def stft(
     points = _fft_points(fft_length, length, "stft")
     frames = frame(x, length, frame_step, pad_end)
     if window_fn is not None:
-        frames = frames * window_of(window_fn, frames)
+        frames = frames * call_window_fn(window_fn, frames)
     return rfft(frames, [points])
 
 
@@ -73,7 +73,7 @@ def inverse_stft(
     frames = irfft(x, [points])
     frames = ft.crop_or_pad(frames, (*frames._spec.shape[:-1], length))
     if window_fn is not None:
-        frames = frames * window_of(window_fn, frames)
+        frames = frames * call_window_fn(window_fn, frames)
     return overlap_and_add(frames, frame_step)
 
 

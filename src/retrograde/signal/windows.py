@@ -108,7 +108,7 @@ def _kaiser(length: int, beta: Any) -> Tensor:
     return exp(width - beta) * bessel_i0e(width) / bessel_i0e(beta)
 
 
-def window_of(window_fn: Callable, frames: Tensor) -> Any:
+def call_window_fn(window_fn: Callable, frames: Tensor) -> Any:
     """Calls `window_fn` for `frames`, whose samples are along the last axis."""
     length = frames._spec.shape[-1]
     kind = np.int32 if length < 2**31 else np.int64

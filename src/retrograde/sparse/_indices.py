@@ -80,8 +80,8 @@ def _any_in_row(mask: np.ndarray) -> np.ndarray:
 
 
 @host_function
-def checked_indices(x: SparseTensor, shape: tuple, op_name: str, in_order: bool = False) -> Tensor:
-    """Returns the indices as a tensor, after checks of their bounds and with `in_order` order."""
+def check_indices(x: SparseTensor, shape: tuple, op_name: str, in_order: bool = False) -> Tensor:
+    """Checks that indices are in bounds and, if `in_order`, sorted. Returns them as a tensor."""
     indices = indices_array(x)
     check_in_bounds(indices, shape, op_name)
     if in_order:

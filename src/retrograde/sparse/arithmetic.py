@@ -24,8 +24,8 @@ from retrograde.ops.sparse_products import sampled_matmul, sparse_matmul
 from retrograde.sparse._indices import (
     as_sparse,
     check_in_bounds,
+    check_indices,
     check_same_dtype,
-    checked_indices,
     indices_array,
     make_sparse,
     scatter_sum,
@@ -62,13 +62,13 @@ def add(a: Any, b: Any, threshold: Any = 0) -> SparseTensor | Tensor:
     total = x + y
     limit = as_tensor(threshold)
     if np.asarray(limit) > 0:
-        keep = _indices_of_large(total, limit)
+        keep = _find_large(total, limit)
         indices, total = take(indices, keep), take(total, keep)
     return make_sparse(indices, total, shape)
 
 
 @host_function(dynamic_shapes=True)
-def _indices_of_large(values: Tensor, limit: Tensor) -> Tensor:
+def _find_large(values: Tensor, limit: Tensor) -> Tensor:
     """Returns the positions of the values with a magnitude of at least `limit`."""
     return Tensor(np.flatnonzero(np.abs(np.asarray(values)) >= np.asarray(limit)))
 
@@ -84,7 +84,7 @@ def _add_dense(x: SparseTensor, dense: Any) -> Tensor:
             f"add: a SparseTensor of shape {shape} and a tensor of shape {tuple(dense.shape)} "
             "cannot be added. Expected equal shapes."
         )
-    indices = checked_indices(x, shape, "add")
+    indices = check_indices(x, shape, "add")
     return dense + indexing.scatter_nd(x.values, indices, shape=shape, batch_dims=0)
 
 
@@ -335,13 +335,13 @@ def reduce_max(
 
 def _segment_max(values: Tensor, groups: Tensor, count: int) -> Tensor:
     """Computes `count` maxima; `groups` has the index of the maximum each value belongs to."""
-    start = _start(groups, count, values._spec.dtype)
+    start = _initial_maximum(groups, count, values._spec.dtype)
     indices = reshape(groups, shape=(*groups._spec.shape, 1))
     return indexing.max_nd(start, values, indices, batch_dims=0)
 
 
 @host_function
-def _start(groups: Tensor, count: int, dtype: np.dtype) -> Tensor:
+def _initial_maximum(groups: Tensor, count: int, dtype: np.dtype) -> Tensor:
     """Returns the lowest value of the dtype for groups with values, and 0 for empty ones."""
     start = np.zeros(count, dtype)
     start[np.asarray(groups)] = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
@@ -357,12 +357,12 @@ def _reduce(
     sizes = tuple(shape[i] for i in kept)
     if not as_sparse:
         y = reduce(x.values, _flat_indices(x.indices, kept, sizes, op_name), math.prod(sizes))
-        return reshape(y, shape=_ones_at(axes, shape) if keepdims else sizes)
+        return reshape(y, shape=_reduce_shape(axes, shape) if keepdims else sizes)
     indices, groups = _group_indices(
         x.indices, kept, sizes, op_name, len(shape) if keepdims else None
     )
     values = reduce(x.values, groups, indices._spec.shape[0])
-    return make_sparse(indices, values, _ones_at(axes, shape) if keepdims else sizes)
+    return make_sparse(indices, values, _reduce_shape(axes, shape) if keepdims else sizes)
 
 
 @host_function
@@ -399,7 +399,7 @@ def _axes(axis: Any, rank: int, op_name: str) -> set[int]:
     return {normalize_axis(a, rank, op_name) for a in integer_array(axis, op_name).reshape(-1)}
 
 
-def _ones_at(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _reduce_shape(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 

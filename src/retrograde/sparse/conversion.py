@@ -12,7 +12,7 @@ from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor, numpy_dtype
 from retrograde.ops.host_functions import host_function
 from retrograde.ops.shaping import broadcast_to
-from retrograde.sparse._indices import as_sparse, checked_indices, make_sparse, shape_of
+from retrograde.sparse._indices import as_sparse, check_indices, make_sparse, shape_of
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid, reports_out_of_memory
@@ -76,7 +76,7 @@ def to_dense(
     """
     x = as_sparse(sp_input)
     shape = shape_of(x)
-    indices = checked_indices(x, shape, "to_dense", in_order=validate_indices)
+    indices = check_indices(x, shape, "to_dense", in_order=validate_indices)
     kind = x.values._spec.dtype
     empty = b"" if kind.kind == "O" else kind.type(0)
     default = as_tensor(empty if default_value is None else default_value, kind)

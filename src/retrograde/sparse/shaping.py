@@ -189,14 +189,14 @@ def mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> Indexe
     """
     expect(a, IndexedSlices, "mask", "tf.IndexedSlices")
     indices = as_tensor(a.indices)
-    keep = _unmasked_rows(indices, as_tensor(mask_indices))
+    keep = _find_unmasked(indices, as_tensor(mask_indices))
     return IndexedSlices(
         gather(as_tensor(a.values), keep, axis=0), gather(indices, keep, axis=0), a.dense_shape
     )
 
 
 @host_function(dynamic_shapes=True)
-def _unmasked_rows(indices: Tensor, masked: Tensor) -> Tensor:
+def _find_unmasked(indices: Tensor, masked: Tensor) -> Tensor:
     hidden = np.isin(np.asarray(indices), np.asarray(masked).reshape(-1))
     return Tensor(np.flatnonzero(~hidden).astype(np.int32))
 
@@ -218,16 +218,18 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
         )
     if min(sizes, default=0) < 0:
         raise invalid(f"slice: expected sizes >= 0. Received: {sizes}.")
-    return _part(x, np.array(first, np.int64), np.array(sizes, np.int64), np.array(shape, np.int64))
+    return _slice(
+        x, np.array(first, np.int64), np.array(sizes, np.int64), np.array(shape, np.int64)
+    )
 
 
-def _part(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTensor:
-    indices, inside = _inside(x.indices, start.tolist(), size.tolist())
+def _slice(x: SparseTensor, start: Any, size: Any, shape: np.ndarray) -> SparseTensor:
+    indices, inside = _indices_in_slice(x.indices, start.tolist(), size.tolist())
     return make_sparse(indices, take(x.values, inside), np.clip(shape - start, 0, size))
 
 
 @host_function(dynamic_shapes=True)
-def _inside(indices: Tensor, start: list[int], size: list[int]) -> tuple[Tensor, Tensor]:
+def _indices_in_slice(indices: Tensor, start: list[int], size: list[int]) -> tuple[Tensor, Tensor]:
     """Returns the indices inside a slice, relative to its start, and their positions."""
     index_array, first = np.asarray(indices), np.array(start, np.int64)
     inside = ((index_array >= first) & (index_array < first + np.array(size, np.int64))).all(1)
@@ -254,7 +256,7 @@ def split(
     for i in range(count):
         size = shape.copy()
         size[along] = small + (i < larger)
-        parts.append(_part(x, start, size, shape))
+        parts.append(_slice(x, start, size, shape))
         start = start.copy()
         start[along] += size[along]
     return parts

@@ -68,12 +68,12 @@ def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) 
     if not x.ndim:
         raise invalid("fingerprint: expected data with at least one axis. Received: a scalar.")
     rows = np.asarray(x).reshape(x.shape[0], x.shape[1:].num_elements())
-    numbers = [fingerprint64(_bytes_of(row)) for row in rows]
+    numbers = [fingerprint64(_bytes_to_hash(row)) for row in rows]
     hashes = b"".join(n.to_bytes(8, "little") for n in numbers)
     return Tensor(np.frombuffer(hashes, _UINT8).reshape(len(rows), 8).copy())
 
 
-def _bytes_of(row: np.ndarray) -> bytes:
+def _bytes_to_hash(row: np.ndarray) -> bytes:
     """Returns the bytes of a row to hash: its memory, its only string, or its strings' hashes."""
     if row.dtype != STRING:
         return row.tobytes()

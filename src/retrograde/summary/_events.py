@@ -16,8 +16,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from retrograde.files.atomic import full_disk_as_resource_exhausted
-from retrograde.files.crc32c import masked_crc
 from retrograde.io.files import tensorflow_errors
+from retrograde.protobuf.wire import (
+    FIXED64,
+    encode_bytes_field,
+    encode_varint,
+    encode_varint_field,
+)
+from retrograde.records.files import encode_record
 from retrograde.values import dtypes
 from retrograde.values.locks import fork_safe_lock
 
@@ -42,70 +48,56 @@ _DTYPES = {
 }
 
 
-def _varint(number: int) -> bytes:
-    number &= (1 << 64) - 1
-    parts = bytearray()
-    while number > 127:
-        parts.append(number & 127 | 128)
-        number >>= 7
-    parts.append(number)
-    return bytes(parts)
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _double(field: int, value: float) -> bytes:
-    return _varint(field << 3 | 1) + struct.pack("<d", value)
-
-
-def _bytes(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
+def _double_field(field: int, value: float) -> bytes:
+    return encode_varint(field << 3 | FIXED64) + struct.pack("<d", value)
 
 
 def event(wall_time: float, step: int | None, *content: bytes) -> bytes:
     """Encodes an event with its time and step."""
-    steps = b"" if step is None else _number(2, step)
-    return _double(1, wall_time) + steps + b"".join(content)
+    steps = b"" if step is None else encode_varint_field(2, step)
+    return _double_field(1, wall_time) + steps + b"".join(content)
 
 
 def file_version() -> bytes:
     """Encodes the content of the first event of a file."""
-    return _bytes(3, b"brain.Event:2") + _bytes(10, _bytes(1, b"retrograde.summary"))
+    return encode_bytes_field(3, b"brain.Event:2") + encode_bytes_field(
+        10, encode_bytes_field(1, b"retrograde.summary")
+    )
 
 
 def summary(raw: bytes) -> bytes:
     """Encodes a summary as the content of an event."""
-    return _bytes(5, raw)
+    return encode_bytes_field(5, raw)
 
 
 def summary_value(tag: str, array: np.ndarray, metadata: bytes) -> bytes:
     """Encodes a summary of one tensor with the name `tag`."""
-    return _bytes(1, _bytes(1, tag.encode()) + _bytes(8, _tensor(array)) + _bytes(9, metadata))
+    return encode_bytes_field(
+        1,
+        encode_bytes_field(1, tag.encode())
+        + encode_bytes_field(8, _tensor(array))
+        + encode_bytes_field(9, metadata),
+    )
 
 
 def plugin_metadata(plugin: str, description: str | None, content: bytes = b"") -> bytes:
     """Encodes the TensorBoard plugin of a value and its description."""
-    plugin_data = _bytes(1, plugin.encode()) + (_bytes(2, content) if content else b"")
-    description_field = _bytes(3, description.encode()) if description else b""
-    return _bytes(1, plugin_data) + description_field
+    plugin_data = encode_bytes_field(1, plugin.encode()) + (
+        encode_bytes_field(2, content) if content else b""
+    )
+    description_field = encode_bytes_field(3, description.encode()) if description else b""
+    return encode_bytes_field(1, plugin_data) + description_field
 
 
 def _tensor(array: np.ndarray) -> bytes:
     name = "string" if array.dtype.kind == "O" else dtypes.of(array.dtype).name
-    sizes = b"".join(_bytes(2, _number(1, size)) for size in array.shape)
-    header = _number(1, _DTYPES[name]) + _bytes(2, sizes)
+    sizes = b"".join(encode_bytes_field(2, encode_varint_field(1, size)) for size in array.shape)
+    header = encode_varint_field(1, _DTYPES[name]) + encode_bytes_field(2, sizes)
     if name == "string":
-        return header + b"".join(_bytes(8, value) for value in array.reshape(-1).tolist())
-    return header + _bytes(4, array.tobytes())
-
-
-def record(data: bytes) -> bytes:
-    """Encodes a record: length and data, each with its checksum."""
-    length = struct.pack("<Q", len(data))
-    sums = (struct.pack("<I", masked_crc(part)) for part in (length, data))
-    return length + next(sums) + data + next(sums)
+        return header + b"".join(
+            encode_bytes_field(8, value) for value in array.reshape(-1).tolist()
+        )
+    return header + encode_bytes_field(4, array.tobytes())
 
 
 _numbers = itertools.count()
@@ -124,7 +116,7 @@ class EventFile:
         now = time.time()
         unique_id = f"{int(now)}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
         self.path = os.path.join(directory, f"events.out.tfevents.{unique_id}{suffix}")
-        self._pending: list[bytes] = [record(event(now, None, file_version()))]
+        self._pending: list[bytes] = [encode_record(event(now, None, file_version()))]
         self._max_queue, self._flush_seconds = max_queue, flush_seconds
         self._lock = fork_safe_lock()
         with tensorflow_errors(self.path):
@@ -136,7 +128,7 @@ class EventFile:
     def append(self, data: bytes) -> None:
         """Adds an event."""
         with self._lock:
-            self._pending.append(record(data))
+            self._pending.append(encode_record(data))
         late = time.monotonic() - self._flushed > self._flush_seconds
         if late or len(self._pending) > self._max_queue:
             self.flush()

@@ -1,4 +1,4 @@
-"""Bundle: a checkpoint of TensorFlow, an index file and one or several data files.
+"""Reads TensorFlow checkpoints, which consist of an index file and data files (a bundle).
 
 The index file is a table of messages that locate the tensors in the data files. Sizes are checked
 before anything is allocated, and checksums before a tensor is returned.
@@ -29,8 +29,8 @@ from retrograde.values.dtypes import DType
 from retrograde.values.errors import DataLossError, UnimplementedError
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
-_MOST_AXES = 64
-_MOST_INDEX_BYTES = 1 << 30
+_MAX_AXES = 64
+_MAX_INDEX_BYTES = 1 << 30
 _DTYPES = {
     dtype.as_datatype_enum: dtype
     for dtype in (
@@ -66,13 +66,13 @@ class Bundle:
         self._prefix = prefix
         self._entries = self._read_index()
         self.keys = frozenset(self._entries)
-        self.table_keys: set[str] = set()  # of lookup tables, whose keys and values are tensors
+        self.table_keys: set[str] = set()  # of lookup tables, stored as two tensors
         self.description = self._read_objects()
 
     def _read_index(self) -> dict[str, BundleEntry]:
         path = f"{self._prefix}.index"
-        if os.path.getsize(path) > _MOST_INDEX_BYTES:
-            raise self.unreadable("the index file is larger than 1 GB")
+        if os.path.getsize(path) > _MAX_INDEX_BYTES:
+            raise self.read_error("the index file is larger than 1 GB")
         with open(path, "rb") as file:
             data = file.read()
         try:
@@ -81,7 +81,7 @@ class Bundle:
             entries = {key: BundleEntry.FromString(value) for key, value in table.items()}
             named = {key.decode(): entries[key] for key in entries if not key.startswith(b"\0")}
         except (DecodeError, ValueError) as error:
-            raise self.unreadable(f"the index file is damaged: {error}") from None
+            raise self.read_error(f"the index file is corrupt: {error}") from None
         self._shards, self._swapped = header.num_shards, header.endianness == 1
         for key, entry in entries.items():
             self._check_entry(key, entry)
@@ -90,21 +90,21 @@ class Bundle:
 
     def _check_entry(self, key: bytes, entry: BundleEntry) -> None:
         sizes = [dim.size for dim in entry.shape.dim]
-        if min([entry.offset, entry.size, *sizes]) < 0 or len(sizes) > _MOST_AXES:
-            raise self.unreadable(f"the entry of {key!r} has a negative size or too many axes")
+        if min([entry.offset, entry.size, *sizes]) < 0 or len(sizes) > _MAX_AXES:
+            raise self.read_error(f"the entry of {key!r} has a negative size or too many axes")
         if not 0 <= entry.shard_id < self._shards:
-            raise self.unreadable(f"the entry of {key!r} is in the missing file {entry.shard_id}")
+            raise self.read_error(f"the entry of {key!r} is in the missing file {entry.shard_id}")
         dtype, count = _DTYPES.get(entry.dtype), math.prod(sizes)
         if dtype is None or len(entry.slices):
             return  # an unknown tensor can be listed, but not read
         if dtype == dtypes.string:
             if count > entry.size:
-                raise self.unreadable(f"the entry of {key!r} has fewer bytes than strings")
+                raise self.read_error(f"the entry of {key!r} has fewer bytes than strings")
         elif count * dtype.size != entry.size:
-            raise self.unreadable(f"the entry of {key!r} has a size that does not match its shape")
+            raise self.read_error(f"the entry of {key!r} has a size that does not match its shape")
 
-    def unreadable(self, reason: str) -> DataLossError:
-        """Returns the error for a damaged checkpoint."""
+    def read_error(self, reason: str) -> DataLossError:
+        """Returns the error for a corrupt checkpoint."""
         message = f"Cannot read {self._prefix} as a TensorFlow checkpoint: {reason}."
         return DataLossError(None, None, message)
 
@@ -119,43 +119,45 @@ class Bundle:
     def array(self, key: str) -> np.ndarray:
         """Returns a tensor as an array, after comparing its checksum."""
         if key not in self._entries:
-            return self._table(key)
+            return self._read_table(key)
         entry = self._entries[key]
         if entry.dtype not in _DTYPES:
             message = f"The tensor {key!r} of {self._prefix} has the unknown type {entry.dtype}."
             raise UnimplementedError(None, None, message)
-        return self._join_slices(key, entry) if len(entry.slices) else self._values_of(key, entry)
+        return self._join_slices(key, entry) if len(entry.slices) else self._read_values(key, entry)
 
     def _join_slices(self, key: str, entry: BundleEntry) -> np.ndarray:
         shape, parts = self.shape(key), []
-        for piece in entry.slices:
-            extents = [(e.start, e.length if e.HasField("length") else -1) for e in piece.extent]
+        for slice_proto in entry.slices:
+            extents = [
+                (e.start, e.length if e.HasField("length") else -1) for e in slice_proto.extent
+            ]
             part = self._slices.get(slice_key(key, extents))
             sizes = [n if length < 0 else length for (_, length), n in zip(extents, shape)]  # noqa: B905
             if part is None or part.dtype != entry.dtype or len(extents) != len(shape):
-                raise self.unreadable(f"a slice of {key!r} is missing")
-            inside = all(0 <= a <= a + n <= m for (a, _), n, m in zip(extents, sizes, shape))  # noqa: B905
-            if not inside or [dim.size for dim in part.shape.dim] != sizes:
-                raise self.unreadable(f"a slice of {key!r} does not match its shape")
-            place = tuple([slice(a, a + n) for (a, _), n in zip(extents, sizes, strict=True)])
-            parts.append((place, part))
+                raise self.read_error(f"a slice of {key!r} is missing")
+            is_inside = all(0 <= a <= a + n <= m for (a, _), n, m in zip(extents, sizes, shape))  # noqa: B905
+            if not is_inside or [dim.size for dim in part.shape.dim] != sizes:
+                raise self.read_error(f"a slice of {key!r} does not match its shape")
+            window = tuple([slice(a, a + n) for (a, _), n in zip(extents, sizes, strict=True)])
+            parts.append((window, part))
         counts = [math.prod(dim.size for dim in part.shape.dim) for _, part in parts]
         if sum(counts) != math.prod(shape):
-            raise self.unreadable(f"the slices of {key!r} do not cover its shape")
+            raise self.read_error(f"the slices of {key!r} do not cover its shape")
         result = np.empty(shape, _DTYPES[entry.dtype].numpy_dtype)
-        for place, part in parts:
-            result[place] = self._values_of(key, part)
+        for window, part in parts:
+            result[window] = self._read_values(key, part)
         return result
 
-    def _values_of(self, key: str, entry: BundleEntry) -> np.ndarray:
+    def _read_values(self, key: str, entry: BundleEntry) -> np.ndarray:
         data = self._read(entry)
         if _DTYPES[entry.dtype] == dtypes.string:
-            return self._strings(key, entry, data)
+            return self._decode_strings(key, entry, data)
         if masked_crc(data) != entry.crc32c:
-            raise self.unreadable(f"the checksum of {key!r} is wrong")
+            raise self.read_error(f"the checksum of {key!r} is wrong")
         dtype = _DTYPES[entry.dtype].numpy_dtype
         if dtype == np.bool_ and data.strip(b"\0\1"):
-            raise self.unreadable(f"{key!r} has a bool that is neither 0 nor 1")
+            raise self.read_error(f"{key!r} has a bool that is neither 0 nor 1")
         array = np.frombuffer(data, dtype).reshape([dim.size for dim in entry.shape.dim])
         return array.byteswap() if self._swapped else array
 
@@ -164,14 +166,14 @@ class Bundle:
         try:
             with open(path, "rb") as file:
                 if entry.offset + entry.size > os.fstat(file.fileno()).st_size:
-                    raise self.unreadable(f"{path} is truncated")
+                    raise self.read_error(f"{path} is truncated")
                 file.seek(entry.offset)
                 return file.read(entry.size)
         except FileNotFoundError:
-            raise self.unreadable(f"the file {path} does not exist") from None
+            raise self.read_error(f"the file {path} does not exist") from None
 
-    def _strings(self, key: str, entry: BundleEntry, data: bytes) -> np.ndarray:
-        """Decodes strings: their lengths, a checksum of these, and all bytes."""
+    def _decode_strings(self, key: str, entry: BundleEntry, data: bytes) -> np.ndarray:
+        """Decodes strings, stored as their lengths, a checksum of the lengths, and all bytes."""
         shape = [dim.size for dim in entry.shape.dim]
         count, position, lengths = math.prod(shape), 0, []
         try:
@@ -179,15 +181,15 @@ class Bundle:
                 length, position = read_varint(data, position)
                 lengths.append(length)
         except ValueError as error:
-            raise self.unreadable(f"the strings of {key!r} are damaged: {error}") from None
+            raise self.read_error(f"the strings of {key!r} are corrupt: {error}") from None
         order = ">" if self._swapped else "<"
         sizes = b"".join(struct.pack(order + ("I" if n < 1 << 32 else "Q"), n) for n in lengths)
         start = position + 4
         header_crc = struct.pack(order + "I", masked_crc(sizes))
         if data[position:start] != header_crc or start + sum(lengths) != len(data):
-            raise self.unreadable(f"the lengths of the strings of {key!r} are damaged")
+            raise self.read_error(f"the lengths of the strings of {key!r} are corrupt")
         if mask(checksum(sizes + header_crc + data[start:])) != entry.crc32c:
-            raise self.unreadable(f"the checksum of {key!r} is wrong")
+            raise self.read_error(f"the checksum of {key!r} is wrong")
         array = np.empty(count, object)
         for index, length in enumerate(lengths):
             array[index] = data[start : start + length]
@@ -197,14 +199,14 @@ class Bundle:
     # Objects
 
     def _read_objects(self) -> list[dict[str, Any]]:
-        """Returns the objects of the checkpoint; only a root if it has names of variables."""
+        """Returns the objects of the checkpoint, or only a root for a name-based checkpoint."""
         if GRAPH_KEY not in self.keys or self._entries[GRAPH_KEY].dtype != 7:
             return [{"children": {}, "values": {}}]
         data = self.array(GRAPH_KEY)
         try:
             graph = TrackableObjectGraph.FromString(data.item())
         except (DecodeError, ValueError) as error:
-            raise self.unreadable(f"the description of objects is damaged: {error}") from None
+            raise self.read_error(f"the description of objects is corrupt: {error}") from None
         return [
             {
                 "children": {child.local_name: child.node_id for child in node.children},
@@ -223,13 +225,13 @@ class Bundle:
                 values[part.name] = key
         return values
 
-    def _table(self, key: str) -> np.ndarray:
+    def _read_table(self, key: str) -> np.ndarray:
         """Returns the content of a lookup table, as `MutableHashTable` restores it."""
         from retrograde.lookup.mutable import encode_table
 
-        box = np.empty((), object)
+        data = np.empty((), object)
         keys = self.array(f"{key}-keys")
         if keys.ndim not in (1, 2) or keys.size != len(keys):
-            raise self.unreadable(f"the keys of {key!r} have the shape {keys.shape}")
-        box[()] = encode_table(keys.reshape(len(keys)), self.array(f"{key}-values"))
-        return box
+            raise self.read_error(f"the keys of {key!r} have the shape {keys.shape}")
+        data[()] = encode_table(keys.reshape(len(keys)), self.array(f"{key}-values"))
+        return data

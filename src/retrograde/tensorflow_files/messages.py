@@ -56,7 +56,7 @@ class BundleHeader(Message):
 
 
 class BundleEntry(Message):
-    """The description of a tensor: dtype, shape, place in a data file and checksum."""
+    """The description of a tensor: dtype, shape, position in a data file and checksum."""
 
     __slots__ = ()
     DESCRIPTOR: ClassVar = Descriptor(

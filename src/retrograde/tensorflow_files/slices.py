@@ -12,23 +12,23 @@ _HEADERS = (0x0000, 0x8000, 0xC000, 0xE000, 0xF000, 0xF800, 0xFC00, 0xFE00, 0xFF
 
 
 def slice_key(name: str, extents: Sequence[tuple[int, int]]) -> bytes:
-    """Returns the key of the slice with these starts and lengths. A length of -1 means all."""
-    parts = [_natural(0), _string(name.encode()), _natural(len(extents))]
-    parts += [_signed(number) for extent in extents for number in extent]
+    """Returns the key of a slice with these starts and lengths; -1 means the whole axis."""
+    parts = [_encode_unsigned(0), _encode_string(name.encode()), _encode_unsigned(len(extents))]
+    parts += [_encode_signed(number) for extent in extents for number in extent]
     return b"".join(parts)
 
 
-def _natural(number: int) -> bytes:
+def _encode_unsigned(number: int) -> bytes:
     data = number.to_bytes((number.bit_length() + 7) // 8, "big")
     return bytes([len(data)]) + data
 
 
-def _string(data: bytes) -> bytes:
+def _encode_string(data: bytes) -> bytes:
     escapes = {0: b"\x00\xff", 255: b"\xff\x00"}
     return b"".join(escapes.get(byte, bytes([byte])) for byte in data) + b"\x00\x01"
 
 
-def _signed(number: int) -> bytes:
+def _encode_signed(number: int) -> bytes:
     bits = (~number if number < 0 else number).bit_length()
     if bits <= 6:
         return bytes([0x80 ^ number & 0xFF])

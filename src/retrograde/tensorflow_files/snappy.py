@@ -1,16 +1,16 @@
-"""Decompression of Snappy data, in which blocks of a table may be compressed."""
+"""Decompresses Snappy data, the compression of blocks in tables."""
 
 from __future__ import annotations
 
 from retrograde.protobuf.wire import WireFormatError, read_varint
 
-_MOST = 1 << 26  # bytes; blocks of tables have about 256 kB
+_MAX_SIZE = 1 << 26  # bytes; blocks of tables have about 256 kB
 
 
 def decompress(data: bytes) -> bytes:
-    """Returns the decompressed data. Raises `ValueError` if `data` is damaged."""
+    """Returns the decompressed data. Raises `ValueError` if `data` is corrupt."""
     size, position = read_varint(data, 0)
-    if size > _MOST:
+    if size > _MAX_SIZE:
         raise WireFormatError(f"a compressed block has {size} bytes")
     result = bytearray()
     while position < len(data):

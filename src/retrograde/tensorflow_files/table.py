@@ -1,4 +1,4 @@
-"""Sorted tables of strings: the format of index files, which LevelDB uses, too.
+"""Sorted tables of strings: the format of index files, the same as in LevelDB.
 
 A table consists of blocks with checksums. The footer locates the index block, which locates the
 data blocks. Keys in a block are stored without the prefix that they share with the previous key.
@@ -19,7 +19,7 @@ _TRAILER_SIZE = 5  # a byte for the compression, and the checksum
 
 
 def read_table(data: bytes) -> dict[bytes, bytes]:
-    """Returns the keys and values of a table. Raises `ValueError` if it is damaged."""
+    """Returns the keys and values of a table. Raises `ValueError` if it is corrupt."""
     if len(data) < _FOOTER_SIZE:
         raise WireFormatError("it is too short")
     footer = data[-_FOOTER_SIZE:]
@@ -75,7 +75,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         unshared, position = read_varint(block, position)
         length, position = read_varint(block, position)
         if shared > len(key) or position + unshared + length > end:
-            raise WireFormatError("an entry of a block is damaged")
+            raise WireFormatError("an entry of a block is corrupt")
         key = key[:shared] + block[position : position + unshared]
         position += unshared
         yield key, block[position : position + length]

@@ -32,7 +32,7 @@ class CheckpointReader:
         self._table_keys: set[str] = getattr(self._file, "table_keys", set())
         self.objects = self._file.description
         if not _is_consistent(self.objects, self._table_keys | set(self._file.keys)):
-            raise self._file.unreadable("its metadata do not match its tensors")
+            raise self._file.read_error("its metadata do not match its tensors")
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Returns whether there is a tensor of this name."""

@@ -39,15 +39,15 @@ def compute_layout(
 
     The graph must be acyclic, and `sizes` must be in topological order.
     """
-    layers_of = _layers(list(sizes), edges)
+    layers_of = _assign_layers(list(sizes), edges)
     chains = {edge: _chain(edge, layers_of) for edge in edges}
     layers = _group_by_layer(layers_of)
     links = [pair for chain in chains.values() for pair in pairwise(chain)]
-    _order(layers, links)
+    _order_layers(layers, links)
     width = {
         node: sizes[node][0] if node in sizes else _DUMMY_WIDTH for row in layers for node in row
     }
-    centers = _centers(layers, links, width)
+    centers = _compute_centers(layers, links, width)
     heights = [max((sizes[n][1] for n in row if n in sizes), default=0.0) for row in layers]
     tops = [sum(heights[:i]) + LAYER_GAP * i for i in range(len(layers))]
     boxes = {}
@@ -69,7 +69,7 @@ def compute_layout(
     return Layout(boxes, arrows, right, (tops[-1] + heights[-1]) if layers else 0.0)
 
 
-def _layers(nodes: list, edges: list) -> dict:
+def _assign_layers(nodes: list, edges: list) -> dict:
     """Assigns each box to the layer after its last predecessor.
 
     A box without predecessors is in the layer before its first successor.
@@ -104,21 +104,21 @@ def _group_by_layer(layers_of: dict) -> list[list]:
     return layers
 
 
-def _order(layers: list[list], links: list[tuple]) -> None:
+def _order_layers(layers: list[list], links: list[tuple]) -> None:
     """Sorts each layer by the mean position of its neighbors, above and below in turn."""
     above: dict = {node: [] for row in layers for node in row}
     below: dict = {node: [] for row in layers for node in row}
     for start, end in links:
         above[end].append(start)
         below[start].append(end)
-    best, fewest = [list(row) for row in layers], _crossings(layers, below)
+    best, fewest = [list(row) for row in layers], _count_crossings(layers, below)
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
         neighbors = above if down else below
         for row in layers if down else layers[::-1]:
             position_of = {n: i for line in layers for i, n in enumerate(line)}
             row.sort(key=lambda n: _mean([position_of[m] for m in neighbors[n]], position_of[n]))
-        count = _crossings(layers, below)
+        count = _count_crossings(layers, below)
         if count < fewest:
             best, fewest = [list(row) for row in layers], count
     layers[:] = best
@@ -128,7 +128,7 @@ def _mean(values: list[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
-def _crossings(layers: list[list], below: dict) -> int:
+def _count_crossings(layers: list[list], below: dict) -> int:
     """Returns the number of crossings between adjacent layers."""
     total = 0
     for row, following in pairwise(layers):
@@ -139,7 +139,7 @@ def _crossings(layers: list[list], below: dict) -> int:
     return total
 
 
-def _centers(layers: list[list], links: list[tuple], width: dict) -> dict:
+def _compute_centers(layers: list[list], links: list[tuple], width: dict) -> dict:
     """Returns the center of each node: close to its neighbors, in order, without overlap."""
     center: dict = {}
     for row in layers:

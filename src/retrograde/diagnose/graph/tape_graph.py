@@ -131,14 +131,14 @@ class _Builder:
                 for i in call.inputs:
                     start = box_of.get(i, ("root", i))
                     if start in graph.boxes and start != key:
-                        self._arrow(graph, start, key, i)
+                        self._add_arrow(graph, start, key, i)
         self._add_escapes(graph, box_of)
         for number, x in enumerate(self._targets):
             end = ("target", number)
             graph.boxes[end] = Box("target", ["target", *self._spec_rows(x._id)])
             start = box_of.get(x._id, ("root", x._id))
             if start in graph.boxes:
-                self._arrow(graph, start, end, x._id)
+                self._add_arrow(graph, start, end, x._id)
         return graph
 
     def _add_escapes(self, graph: Graph, box_of: dict[int, Hashable]) -> None:
@@ -155,9 +155,9 @@ class _Builder:
                 rows = [escape.location.text, format_location(escape.location), *rows]
             end = ("escape", len(seen))
             graph.boxes[end] = Box("escape", rows, escape.location)
-            self._arrow(graph, start, end, escape.tensor)
+            self._add_arrow(graph, start, end, escape.tensor)
 
-    def _arrow(self, graph: Graph, start: Hashable, end: Hashable, key: int) -> None:
+    def _add_arrow(self, graph: Graph, start: Hashable, end: Hashable, key: int) -> None:
         array = self._known.get(key)
         graph.arrows.setdefault((start, end), 0)
         if array is not None:
@@ -173,13 +173,13 @@ class _Builder:
         are not grouped with calls that do not.
         """
         if by is not None:
-            return self._consecutive(_KEYS[by])
+            return self._group_consecutive(_KEYS[by])
         if not self._locations:
-            return self._consecutive(_KEYS["call"])
-        groups = self._consecutive(_KEYS["line"])
-        return groups if len(groups) <= _MAX_BOXES else self._consecutive(_KEYS["function"])
+            return self._group_consecutive(_KEYS["call"])
+        groups = self._group_consecutive(_KEYS["line"])
+        return groups if len(groups) <= _MAX_BOXES else self._group_consecutive(_KEYS["function"])
 
-    def _consecutive(self, key_of: Callable) -> dict[int, list[RecordedCall]]:
+    def _group_consecutive(self, key_of: Callable) -> dict[int, list[RecordedCall]]:
         groups: dict[int, list[RecordedCall]] = {}
         last: Any = None
         line = 0

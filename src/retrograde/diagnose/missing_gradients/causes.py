@@ -80,7 +80,7 @@ _NON_DIFFERENTIABLE_FIXES = {
 }
 
 
-def of_blocking_call(call: ObservedCall, position: int) -> tuple[str, str, str]:
+def explain_blocking_call(call: ObservedCall, position: int) -> tuple[str, str, str]:
     """Returns the cause, message and fix for a call that does not propagate the gradient."""
     name = str(call.name)
     if isinstance(call.name, CustomName):
@@ -134,7 +134,7 @@ _CONVERSIONS = {
 }
 
 
-def of_escape(escape: Escape, expression: str) -> tuple[str, str, str]:
+def explain_escape(escape: Escape, expression: str) -> tuple[str, str, str]:
     """Returns the cause, message and fix for a value that left the tape and was used again."""
     if escape.variable is not None:
         return (

@@ -25,7 +25,7 @@ class DisconnectedQuery(Query):
         tensor = source.tensor
         if isinstance(tensor, Tensor) and tensor._id > max(self.ids):
             if source.rebinding is not None:
-                return self.name_rebound(source)
+                return self.explain_rebound_name(source)
             return Obstacle(
                 causes.CREATED_AFTER_TARGET,
                 f"`{source.name}` was created after `{self.target}`, so `{self.target}` cannot "
@@ -35,17 +35,17 @@ class DisconnectedQuery(Query):
             )
         obstacles = (
             self._check_target_observed(),
-            self._constant_derivative(source),
+            self._check_constant_derivative(source),
             self._check_variable_recreated(source),
             self._check_ancestors_observed(source),
-            self._computed_separately(source),
-            self._inside_a_function(source),
-            self._ancestor_from_another_thread(source),
+            self._check_computed_separately(source),
+            self._check_inside_function(source),
+            self._check_ancestor_threads(source),
         )
         for obstacle in obstacles:
             if obstacle is not None:
                 return obstacle
-        return self._independent(source)
+        return self._explain_independent(source)
 
     def _check_target_observed(self) -> Obstacle | None:
         """Returns why the tape did not observe the computation of the target, or `None`."""
@@ -60,7 +60,7 @@ class DisconnectedQuery(Query):
         history, tape = self.history, self.tape_name
         for pause in history.notes.pauses:
             if pause.start < tensor < pause.end:
-                return self._in_pause(pause, name, line, certain)
+                return self._explain_pause(pause, name, line, certain)
         if tensor < history.began or not history.began:
             return Obstacle(
                 causes.BEFORE_THE_BLOCK,
@@ -87,10 +87,10 @@ class DisconnectedQuery(Query):
                 certain,
             )
         if self.is_from_another_thread(tensor):
-            return self.other_thread(f"`{name}`", tensor, line)
+            return self.explain_other_thread(f"`{name}`", tensor, line)
         return None
 
-    def _in_pause(self, pause: Any, name: str, line: Any, certain: bool) -> Obstacle:
+    def _explain_pause(self, pause: Any, name: str, line: Any, certain: bool) -> Obstacle:
         tape = self.tape_name
         if pause.why == "stop_recording":
             return Obstacle(
@@ -135,7 +135,7 @@ class DisconnectedQuery(Query):
             and not name.startswith(("retrograde", "Dummy-"))  # threads that Python did not start
         ]
 
-    def other_thread(self, name: str, tensor: int, line: Any) -> Obstacle:
+    def explain_other_thread(self, name: str, tensor: int, line: Any) -> Obstacle:
         """Returns the obstacle for a tensor that another thread computed."""
         thread = self._other_threads(tensor)[-1]
         return Obstacle(
@@ -186,7 +186,7 @@ class DisconnectedQuery(Query):
                 return self._check_observed(ancestor, name, binding.line, True)
         return None
 
-    def _inside_a_function(self, source: Source) -> Obstacle | None:
+    def _check_inside_function(self, source: Source) -> Obstacle | None:
         """Returns the obstacle for a target that a `tf.function` computed.
 
         Tapes observe only those parts of a `tf.function` through which a gradient can flow.
@@ -206,7 +206,7 @@ class DisconnectedQuery(Query):
             False,
         )
 
-    def _ancestor_from_another_thread(self, source: Source) -> Obstacle | None:
+    def _check_ancestor_threads(self, source: Source) -> Obstacle | None:
         history = self.history
         if history.uses_of(source.tensor._id):
             return None
@@ -214,10 +214,10 @@ class DisconnectedQuery(Query):
             if ancestor not in history.variables and self.is_from_another_thread(ancestor):
                 name = self.program.name_of_id(ancestor)
                 label = f"an input of `{self.target}`" if name is None else f"`{name}`"
-                return self.other_thread(label, ancestor, self.target_line())
+                return self.explain_other_thread(label, ancestor, self.target_line())
         return None
 
-    def _computed_separately(self, source: Source) -> Obstacle | None:
+    def _check_computed_separately(self, source: Source) -> Obstacle | None:
         history, tensor = self.history, source.tensor
         if tensor._id not in history.origins:
             return None
@@ -237,7 +237,7 @@ class DisconnectedQuery(Query):
             source.definition_line() or self.target_line(),
         )
 
-    def _constant_derivative(self, source: Source) -> Obstacle | None:
+    def _check_constant_derivative(self, source: Source) -> Obstacle | None:
         if not self.is_gradient(self.target):
             return None
         return Obstacle(
@@ -248,7 +248,7 @@ class DisconnectedQuery(Query):
             self.target_line(),
         )
 
-    def _independent(self, source: Source) -> Obstacle:
+    def _explain_independent(self, source: Source) -> Obstacle:
         history, name, target = self.history, source.name, self.target
         uses = history.uses_of(source.tensor._id)
         if not isinstance(self.targets[0], Tensor):
@@ -271,7 +271,7 @@ class DisconnectedQuery(Query):
             self.target_line(),
         )
 
-    def name_rebound(self, source: Source) -> Obstacle:
+    def explain_rebound_name(self, source: Source) -> Obstacle:
         """Returns the obstacle for a name that was rebound from a variable to a tensor."""
         binding, name = source.rebinding, source.name
         return Obstacle(

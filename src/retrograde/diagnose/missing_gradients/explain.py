@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from retrograde.diagnose.missing_gradients.findings import Explanation
-from retrograde.diagnose.missing_gradients.obstacles import ExplainQuery, alive
+from retrograde.diagnose.missing_gradients.obstacles import ExplainQuery, dereference
 from retrograde.diagnose.missing_gradients.query import watched_tensor
 from retrograde.diagnose.missing_gradients.source_code import Program
 from retrograde.diagnose.tape_notes import last_without_gradient
@@ -53,7 +53,7 @@ class NoGradientError(ValueError):
         self.explanation = explanation
 
 
-def answer_none(tape: Any, targets: list, missing: list, frame: FrameType | None) -> None:
+def report_none(tape: Any, targets: list, missing: list, frame: FrameType | None) -> None:
     """Warns or raises, as `on_none` says, because `missing` have no gradient."""
     explanation = explanation_for(tape, targets, missing, frame)
     if tape._on_none == "raise":
@@ -76,8 +76,8 @@ def reasons_for(variables: list, frame: FrameType | None) -> str:
     missing = None if tape is None or tape._notes is None else tape._notes.missing
     if missing is None:
         return ""
-    targets = [target for target in alive(missing.targets) if target is not None]
-    sources = alive(missing.sources)
+    targets = [target for target in dereference(missing.targets) if target is not None]
+    sources = dereference(missing.sources)
     explained = [v for v in variables if watched_tensor(v) in sources]
     if not targets or not explained:
         return ""

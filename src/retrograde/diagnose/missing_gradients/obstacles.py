@@ -36,7 +36,9 @@ class ExplainQuery(DisconnectedQuery):
             message = _format_path(path)
             return Finding(source.name, self.target, causes.CONNECTED, message, path=path)
         first, *others = (
-            Finding(source.name, self.target, cause, message, fix, Line.of(line), (), certain)
+            Finding(
+                source.name, self.target, cause, message, fix, Line.from_location(line), (), certain
+            )
             for cause, message, fix, line, certain in obstacles
         )
         return dataclasses.replace(first, additional=tuple(others)) if others else first
@@ -45,20 +47,22 @@ class ExplainQuery(DisconnectedQuery):
         """Returns the obstacles between the source and the target, from the source on."""
         tensor = source.tensor
         if tensor is None:
-            return [self._source_not_a_tensor(source)]
+            return [self._check_source_is_tensor(source)]
         if tensor._spec.dtype not in dtypes.INEXACT:
-            return [self._integer_source(source)]
+            return [self._check_source_dtype(source)]
         if not self.targets:
-            return [self._target_not_a_tensor()]
+            return [self._check_target_is_tensor()]
         path = self.history.path(tensor._id, self.ids)
         if path is None:
             inexact = any(t._spec.dtype in dtypes.INEXACT for t in self.targets)
-            return [self.find_obstacle(source) if inexact else self._integer_target()]
-        return path and (self._along(path, source) or self._explain_none_returned(path, source))
+            return [self.find_obstacle(source) if inexact else self._check_target_dtype()]
+        return path and (
+            self._explain_path(path, source) or self._explain_none_returned(path, source)
+        )
 
     # The source and the target
 
-    def _source_not_a_tensor(self, source: Source) -> Obstacle:
+    def _check_source_is_tensor(self, source: Source) -> Obstacle:
         leaf, name = source.leaf, source.name
         if hasattr(leaf, "_keras_history") or type(leaf).__name__ == "KerasTensor":
             return Obstacle(
@@ -85,7 +89,7 @@ class ExplainQuery(DisconnectedQuery):
             self.program.line,
         )
 
-    def _integer_source(self, source: Source) -> Obstacle:
+    def _check_source_dtype(self, source: Source) -> Obstacle:
         dtype = source.tensor.dtype.name
         return Obstacle(
             causes.INTEGER_SOURCE,
@@ -96,7 +100,7 @@ class ExplainQuery(DisconnectedQuery):
             source.definition_line() or self.program.line,
         )
 
-    def _target_not_a_tensor(self) -> Obstacle:
+    def _check_target_is_tensor(self) -> Obstacle:
         return Obstacle(
             causes.TARGET_NOT_A_TENSOR,
             f"`{self.target}` is not a tensor: its value was converted to Python or NumPy",
@@ -105,7 +109,7 @@ class ExplainQuery(DisconnectedQuery):
             self.target_line(),
         )
 
-    def _integer_target(self) -> Obstacle:
+    def _check_target_dtype(self) -> Obstacle:
         return Obstacle(
             causes.INTEGER_TARGET,
             f"`{self.target}` has dtype {self.targets[0].dtype.name}, which has no gradient",
@@ -115,7 +119,7 @@ class ExplainQuery(DisconnectedQuery):
 
     # Obstacles along a path
 
-    def _along(self, path: list[Edge], source: Source) -> list[Obstacle]:
+    def _explain_path(self, path: list[Edge], source: Source) -> list[Obstacle]:
         obstacles = []
         first = path[0]
         since = self.history.watched_since(source.tensor._id)
@@ -123,14 +127,14 @@ class ExplainQuery(DisconnectedQuery):
             obstacles.append(self._explain_not_watched(source, first.call.location))
         for edge in path:
             if edge.call is not None and not edge.passes_gradient:
-                cause = causes.of_blocking_call(edge.call, edge.position)
+                cause = causes.explain_blocking_call(edge.call, edge.position)
                 obstacles.append(Obstacle(*cause, edge.call.location or self.target_line()))
             elif edge.escape is not None:
                 is_branch = edge.escape.how == "bool"
                 if is_branch and obstacles and obstacles[-1].cause == causes.NON_DIFFERENTIABLE:
                     obstacles.pop()  # the comparison in an `if`: the branch is the actual cause
                 location = edge.escape.location
-                cause = causes.of_escape(
+                cause = causes.explain_escape(
                     edge.escape, "" if location is None else location.expression
                 )
                 obstacles.append(Obstacle(*cause, location, edge.escape.variable is not None))
@@ -152,9 +156,9 @@ class ExplainQuery(DisconnectedQuery):
         if not isinstance(tensor, Tensor):
             return self._explain_variable_not_watched(source, used_at)
         if source.rebinding is not None:
-            return self.name_rebound(source)
+            return self.explain_rebound_name(source)
         if self.is_from_another_thread(tensor._id):
-            return self.other_thread(f"`{name}`", tensor._id, used_at)
+            return self.explain_other_thread(f"`{name}`", tensor._id, used_at)
         return Obstacle(
             causes.NOT_WATCHED,
             f"`{name}` is a plain tensor that was not watched: tapes watch only trainable "
@@ -188,13 +192,13 @@ class ExplainQuery(DisconnectedQuery):
         tensor = source.tensor
         if self.tape._entries is not None and any(_is_custom(edge) for edge in path):
             self._run_backward(tensor)
-            obstacles = self._along(self.history.path(tensor._id, self.ids), source)
+            obstacles = self._explain_path(self.history.path(tensor._id, self.ids), source)
             if obstacles:
                 return obstacles
         missing = self.history.notes.missing
-        if missing is None or tensor not in alive(missing.sources):
+        if missing is None or tensor not in dereference(missing.sources):
             return []
-        if not all(t in alive(missing.targets) for t in self.targets):
+        if not all(t in dereference(missing.targets) for t in self.targets):
             return []
         names = ", ".join(dict.fromkeys(f"`{edge.call.name}`" for edge in path))
         return [
@@ -218,12 +222,12 @@ class ExplainQuery(DisconnectedQuery):
             )
 
 
-def alive(references: tuple) -> list:
+def dereference(references: tuple) -> list:
     """Returns the objects of weak references, `None` for those that are gone."""
-    return ById(reference() for reference in references)
+    return IdentityList(reference() for reference in references)
 
 
-class ById(list):
+class IdentityList(list):
     """A list that compares its elements by identity: tensors compare by value."""
 
     def __contains__(self, value: Any) -> bool:

@@ -31,7 +31,7 @@ class Line(NamedTuple):
         return f"{_short(self.filename)}:{self.line}"
 
     @classmethod
-    def of(cls, location: SourceLocation | Line | None) -> Line | None:
+    def from_location(cls, location: SourceLocation | Line | None) -> Line | None:
         """Returns the line of a location."""
         return None if location is None else cls(location.filename, location.line)
 

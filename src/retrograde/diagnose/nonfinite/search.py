@@ -98,7 +98,7 @@ class Search:
 
     def _find_in_targets(self) -> NonfiniteOrigin | None:
         for x in self._last.targets:
-            if not is_finite(self.values.of(x._id)):
+            if not is_finite(self.values.get(x._id)):
                 return _search_forward(self.values, x._id, [])
         for x, weight in zip(self._last.targets, self._last.weights, strict=True):
             if weight is not None and not is_finite(seed(x, weight, on_tensors=False)):
@@ -160,7 +160,7 @@ class Search:
         gs = self._finite_cotangents[call.number]
         g = gs[0] if len(gs) == 1 else None
         y = outputs[0] if len(outputs) == 1 else None
-        return NonfiniteOrigin(step, inputs, y, g, after[::-1], _summed_in(self.values, call))
+        return NonfiniteOrigin(step, inputs, y, g, after[::-1], _summed_terms(self.values, call))
 
     def _unknown_origin(self, call: RecordedCall, path: list[Step]) -> NonfiniteOrigin:
         """Returns the cotangent of `call`, because the calls after `call` are freed."""
@@ -177,9 +177,9 @@ def _search_forward(
     while True:
         call = values.producer.get(key)
         if call is None:
-            step = Step(INPUT, values.of(key, reader), key=key)
+            step = Step(INPUT, values.get(key, reader), key=key)
             return NonfiniteOrigin(step, path=path[::-1] + after)
-        array = values.of(key)
+        array = values.get(key)
         inputs = values.inputs(call)
         path.append(Step(FORWARD, array, call, key=key))
         nonfinite_ids = [i for i, x in zip(call.inputs, inputs, strict=True) if not is_finite(x)]
@@ -199,7 +199,7 @@ def _nonfinite_ancestors(values: Values, call: RecordedCall) -> list[int]:
         if key in seen:
             continue
         seen.add(key)
-        value = values.of(key)
+        value = values.get(key)
         if not is_finite(value):
             nonfinite_ids.append(key)
         elif value is None and key in values.producer:
@@ -212,7 +212,7 @@ def _call_number(values: Values, key: int) -> int:
     return -1 if call is None else call.number
 
 
-def _summed_in(values: Values, call: RecordedCall) -> str | None:
+def _summed_terms(values: Values, call: RecordedCall) -> str | None:
     """Returns the name of the terms that the input of `call` is a sum or mean of, if known."""
     total = values.producer.get(call.inputs[0])
     if total is None or total.name not in ("sum", "mean"):
@@ -238,7 +238,7 @@ def _search_inside(origin: NonfiniteOrigin, gs: tuple) -> NonfiniteOrigin:
         key = inside.gradients[step.position]
     else:
         key = inside.program.results[outer.outputs.index(step.key)]
-    if is_finite(values.of(key)):
+    if is_finite(values.get(key)):
         return origin  # XLA may have computed it differently
     inner = _search_forward(values, key, [step, *origin.path])
     if inner.step.call is None:
@@ -250,8 +250,8 @@ def _search_inside(origin: NonfiniteOrigin, gs: tuple) -> NonfiniteOrigin:
     if differentiated in values.producer:
         derived = values.producer[differentiated]
         inner.step = Step(BACKWARD, inner.step.array, derived)
-        inner.inputs, inner.y = values.inputs(derived), values.of(differentiated)
-        inner.sums = _summed_in(values, derived)
+        inner.inputs, inner.y = values.inputs(derived), values.get(differentiated)
+        inner.sums = _summed_terms(values, derived)
     inner.function = outer
     return inner
 
