@@ -126,8 +126,8 @@ def least_squares(
 
     `residuals` takes no arguments and returns a tensor or a structure of tensors. The tape computes
     the Jacobian in a single vectorized backward pass. With `matrix_free`, or if the Jacobian would
-    be very large, only products with it are computed. The other arguments are those of
-    `scipy.optimize.least_squares` and of `minimize`.
+    be very large, only products with it are computed. The other arguments are the same as in
+    `scipy.optimize.least_squares` and `minimize`.
 
     The loss of the result and of its history is SciPy's cost: half the sum of `loss` applied to the
     squared residuals, scaled by `f_scale`.

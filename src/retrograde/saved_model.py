@@ -267,8 +267,9 @@ def _pack_signature(f: Any, writer: FunctionWriter) -> dict:
         args, kwargs = f._input_signature, {}
     else:
         args, kwargs = next(p.arguments for p in f._signatures.values() if p.all)
-    what = f"The signature {f.name}"
-    return {"function": packed, "args": encode(list(args), what), "kwargs": encode(kwargs, what)}
+    description = f"The signature {f.name}"
+    args, kwargs = (encode(value, description) for value in (list(args), kwargs))
+    return {"function": packed, "args": args, "kwargs": kwargs}
 
 
 class Signature(ConcreteFunction):

@@ -390,8 +390,8 @@ OTHER_ERRORS = {
     "reset_shape": (
         lambda: tf.sparse.reset_shape(X, [1, 3]),
         ValueError,
-        "reset_shape: new_shape must have dimensions at least as large as those of the "
-        "SparseTensor. Received: [1, 3] for shape [2, 2].",
+        "reset_shape: new_shape must have the rank of the SparseTensor and must not be smaller "
+        "along any axis. Received: [1, 3] for shape [2, 2].",
     ),
     "retain": (
         lambda: tf.sparse.retain(X, [True]),

@@ -1,9 +1,9 @@
 """The accelerators of this machine, and the one on which operations run by default.
 
 The environment variable RETROGRADE_DEVICE names the default device: "GPU:0", "TPU:0", or "CPU:0"
-for NumPy. "CPU:1" makes JAX create two CPU devices, the second of which replaces a GPU.
-This is for tests on machines without an accelerator. Without the variable, it is the first GPU or
-TPU that JAX finds. JAX is imported only if one of its plugins for accelerators is installed.
+for NumPy. "CPU:1" makes JAX create two CPU devices and use the second as if it were a GPU, for
+tests on machines without an accelerator. Without the variable, the default is the first GPU or TPU
+that JAX finds. JAX is imported only if one of its plugins for accelerators is installed.
 """
 
 from __future__ import annotations

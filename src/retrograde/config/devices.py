@@ -71,7 +71,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Hides all accelerators, or those of one type, except `devices`. The CPU cannot be hidden.
+    """Hides all accelerators, or all of one type, except `devices`. The CPU cannot be hidden.
 
     `set_visible_devices([], "GPU")` makes a program run on the CPU. Values that are on a hidden
     device already stay there.

@@ -18,7 +18,7 @@ from retrograde.fusion.deferred_calls import Deferred
 from retrograde.values.arguments import shown
 from retrograde.values.errors import ResourceExhaustedError
 
-_WARM_UP_STEPS = 3  # in which, for example, optimizers create their variables
+_WARM_UP_STEPS = 3  # optimizers may create their variables in these steps
 _SHOWN = 5
 
 

@@ -188,7 +188,7 @@ def _shared_ids(entries: list[tuple], sources: list, size: int, specs: dict) -> 
     """Returns the ids of values that all examples share: sources, and functions of them.
 
     A result with a row for each example is not shared, unless it was computed from a shared value
-    that happens to have as many rows.
+    that happens to have the same number of rows.
     """
     shared = {x._id for x in sources}
     followed_ids = set(shared)

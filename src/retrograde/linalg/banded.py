@@ -209,7 +209,7 @@ def eigh_tridiagonal(
     `alpha` is the main diagonal and `beta` the superdiagonal, shorter by one. With `select` "i",
     only the eigenvalues whose indices lie in `select_range` are returned, and with "v" those whose
     values do; both ends are inclusive. Eigenvectors follow, as columns, unless `eigvals_only`. The
-    result has full precision, whatever `tol` is.
+    result has full precision, regardless of `tol`.
 
     >>> tf.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy()
     array([1., 3.], dtype=float32)

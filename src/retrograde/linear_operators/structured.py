@@ -182,7 +182,7 @@ class LinearOperatorHouseholder(LinearOperator):
 class LinearOperatorTridiag(LinearOperator):
     """A tridiagonal matrix, given by its three diagonals.
 
-    The formats are those of `tf.linalg.tridiagonal_solve`.
+    The formats are the same as in `tf.linalg.tridiagonal_solve`.
 
     >>> diagonals = [[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, 1.0, 1.0]]
     >>> tf.linalg.LinearOperatorTridiag(diagonals).to_dense().numpy()

@@ -170,7 +170,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     return binary(ar.squared_difference, x, y)
 
 
-# The gradients of these three are 0 where x is 0, whatever y is. The result does not depend on y
+# The gradients of these three are 0 where x is 0, regardless of y. The result does not depend on y
 # there; TensorFlow sets the gradient of x to 0 as well.
 
 

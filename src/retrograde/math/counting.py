@@ -181,7 +181,7 @@ def histogram_fixed_width_bins(
     """Returns which of `nbins` equal-width bins each value falls into.
 
     Values below the range fall into the first bin, values above it into the last. As in TensorFlow
-    the result is int32, whatever `dtype` is.
+    the result is int32, regardless of `dtype`.
 
     >>> tf.histogram_fixed_width_bins([-1.0, 1.5, 5.0], [0.0, 5.0], nbins=5).numpy()
     array([0, 1, 4], dtype=int32)

@@ -94,7 +94,7 @@ def approx_top_k(
 ) -> ApproxTopK:
     """Returns the `k` largest (or smallest) elements along an axis and their indices.
 
-    The result is exact, whatever `recall_target` is.
+    The result is exact, regardless of `recall_target`.
     """
     x = as_tensor(input)
     check_dtype(x, ("float16", "bfloat16", "float32"), "input", "approx_top_k")
@@ -121,7 +121,7 @@ def approx_max_k(
 ) -> ApproxTopK:
     """Returns the `k` largest elements along an axis and their indices.
 
-    The result is exact, whatever `recall_target` is.
+    The result is exact, regardless of `recall_target`.
     """
     return approx_top_k(operand, k, reduction_dimension, is_max_k=True)
 
@@ -137,7 +137,7 @@ def approx_min_k(
 ) -> ApproxTopK:
     """Returns the `k` smallest elements along an axis and their indices.
 
-    The result is exact, whatever `recall_target` is.
+    The result is exact, regardless of `recall_target`.
 
     >>> tf.math.approx_min_k([4.0, 1.0, 3.0], k=2).values.numpy()
     array([1., 3.], dtype=float32)

@@ -173,11 +173,11 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """Looks up sparse ids of any rank, some of which may be invalid.
+    """Looks up sparse ids of any rank, which may include invalid ids.
 
     Negative ids are dropped. Unless the `combiner` is "sum", ids without a positive weight are
-    dropped, too. A row without ids has the embedding of `default_id`, or zeros if it is `None`. The ids
-    are combined along their last axis.
+    dropped, too. A row without ids has the embedding of `default_id`, or zeros if it is `None`. The
+    ids are combined along their last axis.
 
     >>> ids = tf.SparseTensor([[0, 0], [1, 0]], [2, -1], [2, 1])
     >>> table = tf.constant([[0.0], [1.0], [5.0]])

@@ -252,7 +252,7 @@ absolute = elementwise(
     "absolute", "absolute", lambda g, _y, x: guarded_product(g, sign(x)), accepts=dtypes.REAL
 )
 
-# At a tie, the first input receives the whole gradient. If an input is NaN, the second does.
+# In a tie, the gradient goes to the first input. If an input is NaN, it goes to the second one.
 maximum = elementwise(
     "maximum",
     "maximum",

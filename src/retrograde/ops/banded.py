@@ -100,13 +100,13 @@ def _row(d, i):
 
 
 def _tridiagonal_solve_vjp(needed, g, y, d, _b):
-    by_rhs = tridiagonal_solve(_tridiagonal_adjoint(d), g)
-    by_d = None
+    g_rhs = tridiagonal_solve(_tridiagonal_adjoint(d), g)
+    g_d = None
     if needed[0]:
         rows = g.ndim - 2
         neighbors = (shift(y, -1, rows), y, shift(y, 1, rows))
-        by_d = -stack(*(_inner_product(by_rhs, x) for x in neighbors), axis=rows)
-    return by_d, by_rhs if needed[1] else None
+        g_d = -stack(*(_inner_product(g_rhs, x) for x in neighbors), axis=rows)
+    return g_d, g_rhs if needed[1] else None
 
 
 tridiagonal_solve = matrix_primitive(
@@ -160,16 +160,16 @@ def _tbtrs(bands, b, *, lower, adjoint):
 
 
 def _banded_solve_vjp(needed, g, y, bands, _b, *, lower, adjoint):
-    by_rhs = banded_solve(bands, g, lower=lower, adjoint=not adjoint)
-    by_bands = None
+    g_rhs = banded_solve(bands, g, lower=lower, adjoint=not adjoint)
+    g_bands = None
     if needed[0]:
-        left, right = (y, by_rhs) if adjoint else (by_rhs, y)
+        left, right = (y, g_rhs) if adjoint else (g_rhs, y)
         k, rows = bands.shape[-2], g.ndim - 2
         steps = range(k) if lower else range(-k + 1, 1)
-        by_bands = -stack(
+        g_bands = -stack(
             *(_inner_product(left, shift(right, step, rows)) for step in steps), axis=rows
         )
-    return by_bands, by_rhs if needed[1] else None
+    return g_bands, g_rhs if needed[1] else None
 
 
 banded_solve = matrix_primitive("banded_solve", _banded_solve_kernel, joint=_banded_solve_vjp)
@@ -203,11 +203,11 @@ def _eigh_tridiagonal_kernel(xp, alpha, beta):
 
 
 def _eigh_tridiagonal_vjp(needed, g, y, _alpha, _beta):
-    (by_e, by_v), (e, v) = g, y
-    inner = diagonal_matrix(by_e) + reciprocal_differences(e) * product(v, by_v, adjoint_a=True)
+    (g_e, g_v), (e, v) = g, y
+    inner = diagonal_matrix(g_e) + reciprocal_differences(e) * product(v, g_v, adjoint_a=True)
     gradient = product(product(v, inner), v, adjoint_b=True)
-    by_beta = diagonal(gradient, 1) + diagonal(gradient, -1) if needed[1] else None
-    return diagonal(gradient) if needed[0] else None, by_beta
+    g_beta = diagonal(gradient, 1) + diagonal(gradient, -1) if needed[1] else None
+    return diagonal(gradient) if needed[0] else None, g_beta
 
 
 eigh_tridiagonal = matrix_primitive(
@@ -221,12 +221,12 @@ eigh_tridiagonal = matrix_primitive(
 
 def _eigvalsh_tridiagonal_vjp(needed, g, _y, alpha, beta):
     _, v = eigh_tridiagonal(alpha, beta)
-    scaled, by_beta = scale_columns(v, g), None
+    scaled, g_beta = scale_columns(v, g), None
     if needed[1]:
         size = beta.shape[-1]
         above, below = block(scaled, rows=(0, size)), block(v, rows=(1, size + 1))
-        by_beta = _inner_product(above, below) * 2
-    return _inner_product(scaled, v) if needed[0] else None, by_beta
+        g_beta = _inner_product(above, below) * 2
+    return _inner_product(scaled, v) if needed[0] else None, g_beta
 
 
 eigvalsh_tridiagonal = matrix_primitive(

@@ -324,8 +324,9 @@ def _sum_replicas_vjp(needed, gs, _y, *_xs, replicas):
     return tuple(gs[i // replicas] if is_needed else None for i, is_needed in enumerate(needed))
 
 
-# The sums over the replicas of one process, whose values are all inputs: first those of the first
-# tensor. A program that runs on several devices has an `all_reduce` instead.
+# The sums over the replicas of one process. The values of all replicas are inputs, starting with
+# the values of the first tensor. A program that runs on several devices has an `all_reduce`
+# instead.
 sum_replicas = Primitive(
     "sum_replicas",
     _sum_replicas_kernel,

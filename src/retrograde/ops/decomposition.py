@@ -119,28 +119,28 @@ def _qr_kernel(xp, x, *, full):
 
 
 def _qr_vjp(g, y, _x, **_):
-    (by_q, by_r), (q, r) = g, y
+    (g_q, g_r), (q, r) = g, y
     rows, columns = _x.shape[-2:]
     if rows >= columns:
-        return _tall_qr_vjp(by_q, by_r, q, r)
+        return _tall_qr_vjp(g_q, g_r, q, r)
     # The first columns of x determine q. The other columns of r are q^H times the columns of x.
-    rest, by_rest = block(r, columns=(rows, columns)), block(by_r, columns=(rows, columns))
-    by_q = by_q + product(product(q, rest), by_rest, adjoint_b=True)
-    by_first = _tall_qr_vjp(by_q, block(by_r, columns=(0, rows)), q, block(r, columns=(0, rows)))
-    return concat(by_first, product(q, by_rest), axis=by_q.ndim - 1)
+    rest, g_rest = block(r, columns=(rows, columns)), block(g_r, columns=(rows, columns))
+    g_q = g_q + product(product(q, rest), g_rest, adjoint_b=True)
+    g_first = _tall_qr_vjp(g_q, block(g_r, columns=(0, rows)), q, block(r, columns=(0, rows)))
+    return concat(g_first, product(q, g_rest), axis=g_q.ndim - 1)
 
 
-def _tall_qr_vjp(by_q, by_r, q, r):
+def _tall_qr_vjp(g_q, g_r, q, r):
     size, columns = r.shape[-2:]
     correction = 0
     if size > columns:  # a full q
-        others, by_others = block(q, columns=(columns, size)), block(by_q, columns=(columns, size))
-        q, by_q = block(q, columns=(0, columns)), block(by_q, columns=(0, columns))
-        r, by_r = block(r, rows=(0, columns)), block(by_r, rows=(0, columns))
-        correction = product(others, product(by_others, q, adjoint_a=True))
-    m = product(by_r, r, adjoint_b=True) - product(q, by_q, adjoint_a=True)
+        others, g_others = block(q, columns=(columns, size)), block(g_q, columns=(columns, size))
+        q, g_q = block(q, columns=(0, columns)), block(g_q, columns=(0, columns))
+        r, g_r = block(r, rows=(0, columns)), block(g_r, rows=(0, columns))
+        correction = product(others, product(g_others, q, adjoint_a=True))
+    m = product(g_r, r, adjoint_b=True) - product(q, g_q, adjoint_a=True)
     upper = upper_triangle(m) - band(m * 0.5, 0, 0)
-    return _divide_by_upper(by_q + product(q, upper + adjoint(upper)) - correction, r)
+    return _divide_by_upper(g_q + product(q, upper + adjoint(upper)) - correction, r)
 
 
 qr = matrix_primitive("qr", _qr_kernel, vjps=(_qr_vjp,), outputs=True)
@@ -166,30 +166,30 @@ def _svd_kernel(xp, x, *, full):
 
 
 def _svd_vjp(g, y, _x, **_):
-    (by_s, by_u, by_v), (s, u, v) = g, y
+    (g_s, g_u, g_v), (s, u, v) = g, y
     k, m, n = s.shape[-1], u.shape[-1], v.shape[-1]
-    others_u, by_others_u = block(u, columns=(k, m)), block(by_u, columns=(k, m))
-    others_v, by_others_v = block(v, columns=(k, n)), block(by_v, columns=(k, n))
-    u, by_u, v, by_v = (block(x, columns=(0, k)) for x in (u, by_u, v, by_v))
+    others_u, g_others_u = block(u, columns=(k, m)), block(g_u, columns=(k, m))
+    others_v, g_others_v = block(v, columns=(k, n)), block(g_v, columns=(k, n))
+    u, g_u, v, g_v = (block(x, columns=(0, k)) for x in (u, g_u, v, g_v))
     s_j, s_i = _pairs(s)
     gaps = _reciprocal((s_j - s_i) * (s_j + s_i))
-    by_s, gaps, inverse, s = (cast(x, dtype=_x.dtype) for x in (by_s, gaps, _reciprocal(s), s))
-    u_gu, v_gv = product(u, by_u, adjoint_a=True), product(v, by_v, adjoint_a=True)
+    g_s, gaps, inverse, s = (cast(x, dtype=_x.dtype) for x in (g_s, gaps, _reciprocal(s), s))
+    u_gu, v_gv = product(u, g_u, adjoint_a=True), product(v, g_v, adjoint_a=True)
     rotation_u, rotation_v = gaps * u_gu, gaps * v_gv
     inner = (
-        diagonal_matrix(by_s + _imaginary(diagonal(u_gu)) * inverse)
+        diagonal_matrix(g_s + _imaginary(diagonal(u_gu)) * inverse)
         + scale_columns(rotation_u + adjoint(rotation_u), s)
         + scale_rows(rotation_v + adjoint(rotation_v), s)
     )
     result = product(product(u, inner), v, adjoint_b=True)
     rows, columns = _x.shape[-2:]
     if rows > k:
-        outside = by_u - product(u, u_gu)
-        outside = outside - product(others_u, product(by_others_u, u, adjoint_a=True))
+        outside = g_u - product(u, u_gu)
+        outside = outside - product(others_u, product(g_others_u, u, adjoint_a=True))
         result = result + product(scale_columns(outside, inverse), v, adjoint_b=True)
     if columns > k:
-        outside = by_v - product(v, v_gv)
-        outside = outside - product(others_v, product(by_others_v, v, adjoint_a=True))
+        outside = g_v - product(v, v_gv)
+        outside = outside - product(others_v, product(g_others_v, v, adjoint_a=True))
         result = result + product(scale_columns(u, inverse), outside, adjoint_b=True)
     return result
 
@@ -236,14 +236,14 @@ def _pinv_vjp(g, y, x, rcond, *, truncates):
     """Uses the formula of Golub and Pereyra, which does not divide by differences."""
     h = adjoint(g)
     yh, hy = product(y, h), product(h, y)
-    by_x = (
+    g_x = (
         product(h - product(x, yh), product(y, y, adjoint_b=True))
         + product(y, product(y, h - product(hy, x)), adjoint_a=True)
         - adjoint(product(yh, y))
     )
     if not truncates or 0 in x.shape:
-        return by_x
-    return by_x + _truncation_term(g, x, rcond)
+        return g_x
+    return g_x + _truncation_term(g, x, rcond)
 
 
 def _truncation_term(g, x, rcond):
@@ -287,8 +287,8 @@ def _hermitian(xp, x):
 
 
 def _eigh_vjp(g, y, _x):
-    (by_e, by_v), (e, v) = g, y
-    inner = diagonal_matrix(by_e) + reciprocal_differences(e) * product(v, by_v, adjoint_a=True)
+    (g_e, g_v), (e, v) = g, y
+    inner = diagonal_matrix(g_e) + reciprocal_differences(e) * product(v, g_v, adjoint_a=True)
     return _pull_back_to_lower(product(product(v, inner), v, adjoint_b=True))
 
 
@@ -324,12 +324,12 @@ def _as_input(x, _x):
 
 
 def _eig_vjp(g, y, _x):
-    (by_e, by_v), (e, v) = g, y
-    v_gv = product(v, by_v, adjoint_a=True)
+    (g_e, g_v), (e, v) = g, y
+    v_gv = product(v, g_v, adjoint_a=True)
     stretch = diagonal(v_gv)
     stretch = (stretch + conj(stretch)) * 0.5  # the norm of an eigenvector is constant
     rotation = v_gv - scale_columns(product(v, v, adjoint_a=True), stretch)
-    inner = diagonal_matrix(by_e) + conj(reciprocal_differences(e)) * rotation
+    inner = diagonal_matrix(g_e) + conj(reciprocal_differences(e)) * rotation
     return _as_input(solve(v, product(inner, v, adjoint_b=True), adjoint=True), _x)
 
 
@@ -390,10 +390,10 @@ def _eliminate(x):
 
 
 def _lu_vjp(g, y, _x, **_):
-    (by_lu, _), (lu, order) = g, y
+    (g_lu, _), (lu, order) = g, y
     lower, upper = unit_lower_triangle(lu), upper_triangle(lu)
-    inner = lower_triangle(product(lower, lower_triangle(by_lu, -1), adjoint_a=True), -1)
-    inner = inner + upper_triangle(product(upper_triangle(by_lu), upper, adjoint_b=True))
+    inner = lower_triangle(product(lower, lower_triangle(g_lu, -1), adjoint_a=True), -1)
+    inner = inner + upper_triangle(product(upper_triangle(g_lu), upper, adjoint_b=True))
     half = triangular_solve(lower, inner, lower=True, adjoint=True)
     rows = _divide_by_upper(half, upper)
     indices = reshape(order, shape=(*order.shape, 1))

@@ -298,8 +298,8 @@ def _extreme_nd_vjp(needed, g, y, x, values, indices, *, batch_dims):
     rows = cast(equal(values, gather_nd(y, indices, batch_dims=batch_dims)), dtype=dtype)
     ties = hits + scatter_nd(rows, indices, shape=tuple(x.shape), batch_dims=batch_dims)
     share = g / ties
-    by_values = rows * gather_nd(share, indices, batch_dims=batch_dims) if needed[1] else None
-    return hits * share if needed[0] else None, by_values, None
+    g_values = rows * gather_nd(share, indices, batch_dims=batch_dims) if needed[1] else None
+    return hits * share if needed[0] else None, g_values, None
 
 
 max_nd = _scatter_primitive("max_nd", "max", joint=_extreme_nd_vjp)

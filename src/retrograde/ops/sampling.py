@@ -29,7 +29,7 @@ from retrograde.ops.special import polygamma
 from retrograde.values import dtypes
 
 
-def _derivative_by_sample(a, x, order):
+def _derivative_wrt_sample(a, x, order):
     """Differentiates `gamma_sample_derivative` with respect to x, using d log(density)."""
     digammas = polygamma(ones_like(a) * order, a)
     result = digammas - gamma_sample_derivative(a, x, order=order) * ((a - 1) / x - 1)
@@ -44,7 +44,7 @@ gamma_sample_derivative = elementwise(
     lambda g, _y, a, x, *, order: guarded_product(
         g, gamma_sample_derivative(a, x, order=order + 1)
     ),
-    lambda g, _y, a, x, *, order: guarded_product(g, _derivative_by_sample(a, x, order)),
+    lambda g, _y, a, x, *, order: guarded_product(g, _derivative_wrt_sample(a, x, order)),
     accepts=dtypes.FLOATING,
     costly=True,
 )
@@ -90,7 +90,7 @@ normal_span = elementwise(  # the normal probability of [a, b], divided by the d
 )
 
 
-def _derivative_by_low(x, low, high):
+def _derivative_wrt_low(x, low, high):
     """Returns the derivative of a truncated standard normal sample with respect to `low`.
 
     It is p(low) / p(x), times the probability of [x, high] divided by the probability of [low,
@@ -119,7 +119,7 @@ def _standardize(y, mean, stddev, low, high):
     far = _FAR[numpy_dtype_of(x)]
     a = maximum(a, minimum(x, zeros_like(x)) - far)
     b = minimum(b, maximum(x, zeros_like(x)) + far)
-    return x, a, b, _derivative_by_low(x, a, b), _derivative_by_low(-x, -b, -a)
+    return x, a, b, _derivative_wrt_low(x, a, b), _derivative_wrt_low(-x, -b, -a)
 
 
 def _mean_partial(g, y, _x, mean, stddev, low, high):

@@ -105,10 +105,10 @@ def _slogdet_kernel(xp, x):
 
 def _slogdet_vjp(g, y, x):
     """Combines both cotangents: log(det) has log|det| as real part, the phase as imaginary part."""
-    by_sign, by_size = g
+    g_sign, g_size = g
     if x.dtype.kind == "c":
-        by_size = make_complex(real(by_size), imag(conj(y[0]) * by_sign))
-    return _per_matrix(by_size) * adjoint(inv(x))
+        g_size = make_complex(real(g_size), imag(conj(y[0]) * g_sign))
+    return _per_matrix(g_size) * adjoint(inv(x))
 
 
 slogdet = matrix_primitive("slogdet", _slogdet_kernel, vjps=(_slogdet_vjp,), outputs=True)
@@ -117,11 +117,11 @@ slogdet = matrix_primitive("slogdet", _slogdet_kernel, vjps=(_slogdet_vjp,), out
 # Linear systems. The cotangent of the right-hand side solves the adjoint system.
 
 
-def _by_matrix(by_rhs, y, adjoint):
+def _pull_to_matrix(g_rhs, y, adjoint):
     """Returns a matrix's cotangent from the solution and the cotangent of the right-hand side."""
     if adjoint:
-        return -product(y, by_rhs, adjoint_b=True)
-    return -product(by_rhs, y, adjoint_b=True)
+        return -product(y, g_rhs, adjoint_b=True)
+    return -product(g_rhs, y, adjoint_b=True)
 
 
 def _solve_kernel(xp, a, b, *, adjoint):
@@ -132,9 +132,9 @@ def _solve_kernel(xp, a, b, *, adjoint):
 
 
 def _solve_vjp(needed, g, y, a, _b, *, adjoint):
-    by_rhs = solve(a, g, adjoint=not adjoint)
-    by_matrix = _by_matrix(by_rhs, y, adjoint) if needed[0] else None
-    return by_matrix, by_rhs if needed[1] else None
+    g_rhs = solve(a, g, adjoint=not adjoint)
+    g_matrix = _pull_to_matrix(g_rhs, y, adjoint) if needed[0] else None
+    return g_matrix, g_rhs if needed[1] else None
 
 
 solve = matrix_primitive("solve", _solve_kernel, joint=_solve_vjp)
@@ -195,12 +195,12 @@ def _substitute(a, b, lower, adjoint):
 
 
 def _triangular_solve_vjp(needed, g, y, a, _b, *, lower, adjoint):
-    by_rhs = triangular_solve(a, g, lower=lower, adjoint=not adjoint)
-    by_matrix = None
+    g_rhs = triangular_solve(a, g, lower=lower, adjoint=not adjoint)
+    g_matrix = None
     if needed[0]:
         triangle = lower_triangle if lower else upper_triangle
-        by_matrix = _sum_to_shape_of(triangle(_by_matrix(by_rhs, y, adjoint)), a)
-    return by_matrix, _sum_to_shape_of(by_rhs, _b) if needed[1] else None
+        g_matrix = _sum_to_shape_of(triangle(_pull_to_matrix(g_rhs, y, adjoint)), a)
+    return g_matrix, _sum_to_shape_of(g_rhs, _b) if needed[1] else None
 
 
 def _sum_to_shape_of(x, like):

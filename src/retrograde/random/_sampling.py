@@ -109,13 +109,13 @@ def draw_unit(sampler: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.d
         return Tensor(AbstractArray(shape, dtype))
     sizes = tuple(level.size for level in draw.levels)
     full_shape = (*sizes, *shape)
-    whole = draw._replace(levels=())
+    unbatched = draw._replace(levels=())
     if placement.compiles_all():
-        seed = call_each_time(_seed_on_device, whole)
+        seed = call_each_time(_seed_on_device, unbatched)
         primitive = _ON_DEVICE[sampler.__name__]
         value = apply(primitive, (seed,), {"shape": full_shape, "dtype": dtype})
     else:
-        value = call_each_time(sampler, whole, shape=full_shape, dtype=dtype)
+        value = call_each_time(sampler, unbatched, shape=full_shape, dtype=dtype)
     for level in draw.levels:
         value = Tensor(Batched(value if draw.words is not None else value._array, level))
     return value

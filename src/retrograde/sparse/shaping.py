@@ -156,8 +156,8 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
         after = _integers(new_shape, "reset_shape: new_shape")
         if len(after) != len(before) or any(map(operator.lt, after, before)):
             raise ValueError(
-                f"reset_shape: new_shape must have dimensions at least as large as those of the "
-                f"SparseTensor. Received: {after} for shape {shown(list(before))}."
+                "reset_shape: new_shape must have the rank of the SparseTensor and must not be "
+                f"smaller along any axis. Received: {after} for shape {shown(list(before))}."
             )
     return make_sparse(x.indices, x.values, after)
 

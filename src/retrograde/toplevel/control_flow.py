@@ -182,8 +182,8 @@ def while_loop(
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true.
 
     `body` returns a list or a tuple with the structure of `loop_vars`. Shapes may change between
-    iterations, so `shape_invariants` is not needed. Tapes record every iteration, whatever
-    `back_prop` is, as in TensorFlow's eager mode.
+    iterations, so `shape_invariants` is not needed. Tapes record every iteration, regardless
+    of `back_prop`, as in TensorFlow's eager mode.
 
     >>> i, total = tf.while_loop(lambda i, _: i < 4, lambda i, t: (i + 1, t * 2.0), (0, 1.0))
     >>> i.numpy(), total.numpy()

@@ -19,8 +19,8 @@ class Module:
     """A base class for objects with variables and, possibly, submodules.
 
     Both are found in attributes, and in lists, tuples and dicts in attributes. Attributes are
-    visited by sorted name. A module's own variables come before those of its submodules, and each
-    is listed once.
+    visited by sorted name. A module's own variables come before the variables of its submodules,
+    and each is listed once.
 
     >>> class Dense(tf.Module):
     ...     def __init__(self, inputs, outputs, name=None):

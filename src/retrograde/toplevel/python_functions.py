@@ -153,7 +153,7 @@ def numpy_function(
 ) -> Any:
     """Calls `func` with NumPy arrays and returns its results as tensors.
 
-    No gradient flows. The results keep their own dtypes, whatever `Tout` is, as in TensorFlow's
+    No gradient flows. The results keep their own dtypes, regardless of `Tout`, as in TensorFlow's
     eager mode. A single result is returned without a list. Without `func`, this is a decorator.
 
     >>> tf.numpy_function(np.sort, [[3.0, 1.0]], tf.float32).numpy()

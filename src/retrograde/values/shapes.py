@@ -132,7 +132,7 @@ class TensorShape:
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape, checked to have at most `rank` axes."""
+        """Returns this shape. Raises `ValueError` if its rank is greater than `rank`."""
         if self.rank is not None and self.rank > rank:
             raise ValueError(f"Shape {self} must have rank at most {as_text(rank)}")
         return self
@@ -143,13 +143,13 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
 
     def assert_same_rank(self, other: Any) -> None:
-        """Raises `ValueError` if `other` has another rank."""
+        """Raises `ValueError` if `other` has a different rank."""
         other = TensorShape(other)
         if None not in (self.rank, other.rank) and self.rank != other.rank:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raises `ValueError` if the rank is another."""
+        """Raises `ValueError` if the rank is not `rank`."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {as_text(rank)}")
 

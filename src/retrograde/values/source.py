@@ -2,8 +2,8 @@
 
 Tape plans, NumPy replays, fused loops and fast calls are generated source. It consists of fixed
 text, names made of a prefix and a number, and literals. Numbers and literals may come from an
-untrusted file, so both are checked here, whatever a loader has checked before. All other objects
-that the source uses are in its namespace.
+untrusted file, so both are checked here, even if a loader has checked them before. All other
+objects that the source uses are in its namespace.
 """
 
 from __future__ import annotations
