@@ -24,7 +24,7 @@ from retrograde.core.program import (
 )
 from retrograde.core.rules import Spec
 from retrograde.ops import arithmetic, elementary, shaping
-from retrograde.program.simplification import renamed
+from retrograde.program.simplification import rename_inputs
 
 
 def add(a, b, y):
@@ -136,7 +136,7 @@ def test_values_of_every_kind_of_step_can_be_renamed(kind):
         CustomGradient: CustomGradient("f", len, (1, 1, 2), (3, 4)),
         Call: add(1, 2, 3),
     }[kind]
-    actual = renamed(step, {1: 7})
+    actual = rename_inputs(step, {1: 7})
     assert type(actual) is kind and actual.outputs == step.outputs
     assert actual.inputs == tuple([7 if n == 1 else n for n in step.inputs])
 

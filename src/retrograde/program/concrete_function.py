@@ -118,33 +118,33 @@ class ConcreteFunction:
         return self._trace.exported()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given, by_place = iter(args), not (kwargs or self._kwargs)
+        given, is_positional = iter(args), not (kwargs or self._kwargs)
         parameters = self.function._parameters.names
         names = [*parameters[: len(self._args)], *[""] * (len(self._args) - len(parameters))]
         if any(map(nest.is_nested, args)) and all(names[: len(args)]) and len(args) <= len(names):
             return self(**dict(zip(names, args, strict=False)), **kwargs)
         filled = [
-            self._filled(name, value, kwargs, given)
+            self._fill(name, value, kwargs, given)
             for name, value in zip(names, self._args, strict=True)
         ]
-        named = {name: self._filled(name, v, kwargs, given) for name, v in self._kwargs.items()}
-        left = list(given)
-        if left and by_place and len(args) == len(names) and all(names):
+        named = {name: self._fill(name, v, kwargs, given) for name, v in self._kwargs.items()}
+        remaining = list(given)
+        if remaining and is_positional and len(args) == len(names) and all(names):
             return self(
                 **dict(zip(names, args, strict=True))
             )  # fixed arguments were passed as well
-        if kwargs or left:
+        if kwargs or remaining:
             raise TypeError(
                 f"{self.name}: too many arguments for {self.structured_input_signature}."
             )
         return self.function(*filled, **named)
 
-    def _filled(self, name: str, value: Any, kwargs: dict, given: Iterator[Any]) -> Any:
+    def _fill(self, name: str, value: Any, kwargs: dict, given: Iterator[Any]) -> Any:
         """Returns the argument for a parameter: by name, or the next positional one."""
         if name not in kwargs:
-            return _filled(value, given, self.name)
+            return _fill(value, given, self.name)
         argument = kwargs.pop(name)
-        filled = _filled(value, self._variable_leaves(value, argument), self.name)
+        filled = _fill(value, self._variable_leaves(value, argument), self.name)
         if filled is value and not _is_equal(argument, value):
             raise TypeError(
                 f"{self.name}: the argument {name!r} is {shown(value)} in this ConcreteFunction. "
@@ -153,7 +153,7 @@ class ConcreteFunction:
         return filled
 
     def _variable_leaves(self, value: Any, argument: Any) -> Iterator[Any]:
-        """Returns the leaves of `argument` in the places of the specs and tensors in `value`."""
+        """Returns the leaves of `argument` that correspond to specs and tensors in `value`."""
         if not nest.is_nested(value):
             return iter([argument])
         fixed, leaves = nest.flatten(value), nest.flatten(argument)
@@ -176,10 +176,10 @@ class ConcreteFunction:
 
 
 class VariableSpec:
-    """A placeholder for a variable among the arguments, by its place."""
+    """A placeholder for a variable among the arguments, by its index."""
 
-    def __init__(self, place: int, shape: list[int], dtype: str, trainable: bool) -> None:
-        self.place = place
+    def __init__(self, index: int, shape: list[int], dtype: str, trainable: bool) -> None:
+        self.index = index
         self.shape = shape
         self.dtype = dtype
         self.trainable = trainable
@@ -191,7 +191,7 @@ class VariableSpec:
 def with_dummy_tensors(arguments: Any, zeros: Callable) -> Any:
     """Replaces the specs in `arguments` by tensors, which `zeros(shape, dtype)` creates."""
 
-    def replaced(value: Any) -> Any:
+    def replace(value: Any) -> Any:
         if isinstance(value, TensorSpec):
             sizes = value.shape.as_list() if value.shape.rank is not None else []
             shape = [_DUMMY_SIZE if size is None else size for size in sizes]
@@ -199,10 +199,10 @@ def with_dummy_tensors(arguments: Any, zeros: Callable) -> Any:
         if not isinstance(value, TypeSpec):
             return value
         if not hasattr(value, "_dummy"):
-            raise TypeError(f"get_concrete_function takes TensorSpecs. Received: {shown(value)}.")
+            raise TypeError(f"get_concrete_function accepts TensorSpecs. Received: {shown(value)}.")
         return value._dummy()
 
-    return nest.map_leaves(replaced, arguments)
+    return nest.map_leaves(replace, arguments)
 
 
 def dummy_array(shape: Sequence[int], dtype: np.dtype) -> Any:
@@ -238,9 +238,9 @@ def specs_in(arguments: Any) -> Any:
 
 def _spec_of_tensor(value: Any) -> Any:
     """Returns the spec of a tensor, and other values unchanged."""
-    held = tensor_or_variable(value)
-    if held is not None and not isinstance(held, Variable):
-        return TensorSpec.from_tensor(held)
+    tensor = tensor_or_variable(value)
+    if tensor is not None and not isinstance(tensor, Variable):
+        return TensorSpec.from_tensor(tensor)
     return spec_of(value) if isinstance(value, CompositeTensor) else value
 
 
@@ -249,7 +249,7 @@ def _is_placeholder(value: Any) -> bool:
     return isinstance(_spec_of_tensor(value), TypeSpec)
 
 
-def _converted(value: Any, spec: TensorSpec) -> Tensor | None:
+def _try_convert(value: Any, spec: TensorSpec) -> Tensor | None:
     """Converts a number or an array to the dtype of a spec; returns `None` if that fails."""
     try:
         return Tensor(as_array(value, spec.dtype.numpy_dtype))
@@ -257,20 +257,20 @@ def _converted(value: Any, spec: TensorSpec) -> Tensor | None:
         return None
 
 
-def _filled(value: Any, given: Iterator[Any], name: str) -> Any:
+def _fill(value: Any, given: Iterator[Any], name: str) -> Any:
     """Replaces the specs and tensors in `value` by given tensors."""
     if nest.is_nested(value):
-        return nest.map_leaves(lambda leaf: _filled(leaf, given, name), value)
+        return nest.map_leaves(lambda leaf: _fill(leaf, given, name), value)
     spec = _spec_of_tensor(value)
     if not isinstance(spec, TypeSpec):
         return value
-    argument = found = next(given, None)
+    argument = tensor = next(given, None)
     if argument is None:
         raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
     if isinstance(spec, TensorSpec):
-        found = tensor_or_variable(argument)
-        if found is None and (found := _converted(argument, spec)) is not None:
-            argument = found
-    if found is None or not spec.is_compatible_with(found):
+        tensor = tensor_or_variable(argument)
+        if tensor is None and (tensor := _try_convert(argument, spec)) is not None:
+            argument = tensor
+    if tensor is None or not spec.is_compatible_with(tensor):
         raise TypeError(f"{name}: expected {spec}. Received: {shown(argument)}.")
     return argument

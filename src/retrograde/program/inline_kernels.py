@@ -49,9 +49,9 @@ def _mean(specs, x, *, axis, keepdims):
 
 
 def _sum_to(specs, x, *, shape):
-    whole = specs[0].shape
-    added = len(whole) - len(shape)
-    stretched = [i for i, n in enumerate(shape, added) if n == 1 and whole[i] != 1]
+    full_shape = specs[0].shape
+    added = len(full_shape) - len(shape)
+    stretched = [i for i, n in enumerate(shape, added) if n == 1 and full_shape[i] != 1]
     total = _sum(specs, x, axis=(*range(added), *stretched), keepdims=False)
     return f"{total}.reshape({literal(shape)})" if total and stretched else total
 

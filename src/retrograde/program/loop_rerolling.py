@@ -2,7 +2,7 @@
 
 A program has no loops: a recurrence over 1,000 steps repeats the same calls 1,000 times. NumPy runs
 them as fast as a loop. XLA would compile each call, which takes minutes. So loops are re-rolled
-before compilation, in the forward and the backward pass, whatever Python code they came from.
+before compilation, in the forward and the backward pass, regardless of the Python code.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, hashable
 from retrograde.core.rules import Spec
 from retrograde.program.sum_of_slices import sum_slices
-from retrograde.values.thresholds import LOOP_CALLS as _FEWEST_CALLS
-from retrograde.values.thresholds import LOOP_ITERATIONS as _FEWEST_ITERATIONS
-from retrograde.values.thresholds import LOOP_PERIOD as _LONGEST_PERIOD
+from retrograde.values.thresholds import LOOP_CALLS as _MIN_CALLS
+from retrograde.values.thresholds import LOOP_ITERATIONS as _MIN_ITERATIONS
+from retrograde.values.thresholds import LOOP_PERIOD as _MAX_PERIOD
 
 
 class Carried(NamedTuple):
@@ -34,9 +34,9 @@ class Loop(NamedTuple):
     """The same calls in each of `iterations`.
 
     `body` are the calls of the first iteration. `sources` says, by call and input, where an input
-    comes from: ("same", n), a value from outside; ("made", c, o), an output of this iteration;
+    comes from: ("same", n), a value from outside; ("output", c, o), an output of this iteration;
     ("carried", i), the i-th of `carried`; ("each", i), the i-th of `each`, which lists a value
-    from outside for each iteration. `kept` are the outputs, by call and place, that are read
+    from outside for each iteration. `kept` are the outputs, by call and position, that are read
     outside for all iterations, and `numbers` are the numbers of all outputs.
     """
 
@@ -52,43 +52,43 @@ class Loop(NamedTuple):
 
 def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> list[Call | Loop]:
     """Replaces repeated calls by loops. `wanted` are the values that are read afterwards."""
-    if len(calls) < _FEWEST_CALLS:
+    if len(calls) < _MIN_CALLS:
         return list(calls)
     calls, specs = sum_slices(calls, specs, wanted)
-    calls = _slices_first(calls)
-    whole = _Calls(calls, specs, wanted)
-    tokens = _tokens(calls, specs)
+    calls = _move_slices(calls)
+    program = _Calls(calls, specs, wanted)
+    tokens = _tokenize(calls, specs)
     result: list[Call | Loop] = []
-    place = 0
-    while place < len(calls):
-        found = None
-        for period in _periods(tokens, place):
-            iterations = _iterations(tokens, place, period)
-            if iterations >= _FEWEST_ITERATIONS and iterations * period >= _FEWEST_CALLS:
-                found = _loop(whole, place, period, iterations)
-                if found is not None:
+    start = 0
+    while start < len(calls):
+        loop = None
+        for period in _find_periods(tokens, start):
+            iterations = _count_iterations(tokens, start, period)
+            if iterations >= _MIN_ITERATIONS and iterations * period >= _MIN_CALLS:
+                loop = _find_loop(program, start, period, iterations)
+                if loop is not None:
                     break
-        if found is None:
-            result.append(calls[place])
-            place += 1
+        if loop is None:
+            result.append(calls[start])
+            start += 1
         else:
-            result.append(found)
-            place += found.iterations * len(found.body)
+            result.append(loop)
+            start += loop.iterations * len(loop.body)
     return result
 
 
-def _slices_first(calls: Sequence[Call]) -> list[Call]:
+def _move_slices(calls: Sequence[Call]) -> list[Call]:
     """Moves every slice of a value directly after the call that computes the value.
 
     A loop over the rows of an array takes a different slice in each iteration.
     """
-    made = {n for call in calls for n in call.outputs}
+    computed = {n for call in calls for n in call.outputs}
     pending: dict[int | None, list[Call]] = {}
     rest = []
     for call in calls:
         if call.primitive.name == "take_slice":
             (x,) = call.inputs
-            pending.setdefault(x if x in made else None, []).append(call)
+            pending.setdefault(x if x in computed else None, []).append(call)
         else:
             rest.append(call)
     result: list[Call] = []
@@ -101,7 +101,7 @@ def _slices_first(calls: Sequence[Call]) -> list[Call]:
     return result
 
 
-def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
+def _tokenize(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
     """Returns a number for each call, which is the same for equal calls on different values."""
     known: dict[Any, int] = {}
     tokens = []
@@ -113,15 +113,15 @@ def _tokens(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
     return np.array(tokens)
 
 
-def _periods(tokens: np.ndarray, place: int) -> list[int]:
+def _find_periods(tokens: np.ndarray, start: int) -> list[int]:
     """Returns the distances to the next equal calls, which may start the next iteration."""
-    ahead = tokens[place + 1 : place + 1 + _LONGEST_PERIOD]
-    return (np.flatnonzero(ahead == tokens[place])[:6] + 1).tolist()
+    ahead = tokens[start + 1 : start + 1 + _MAX_PERIOD]
+    return (np.flatnonzero(ahead == tokens[start])[:6] + 1).tolist()
 
 
-def _iterations(tokens: np.ndarray, place: int, period: int) -> int:
-    """Returns how many iterations of `period` calls follow each other from `place` on."""
-    alike = tokens[place:-period] == tokens[place + period :]
+def _count_iterations(tokens: np.ndarray, start: int, period: int) -> int:
+    """Returns how many iterations of `period` calls follow each other from `start` on."""
+    alike = tokens[start:-period] == tokens[start + period :]
     differing = np.flatnonzero(~alike)
     length = int(differing[0]) if differing.size else len(alike)
     return length // period + 1
@@ -138,16 +138,16 @@ class _Calls:
                 self.readers.setdefault(n, []).append(i)
 
 
-def _loop(whole: _Calls, start: int, period: int, iterations: int) -> Loop | None:
+def _find_loop(program: _Calls, start: int, period: int, iterations: int) -> Loop | None:
     """Returns the loop from `start` on, or `None` if its iterations are connected differently.
 
     The last iterations are omitted if only they are connected differently.
     """
-    while iterations >= _FEWEST_ITERATIONS and iterations * period >= _FEWEST_CALLS:
-        loop = _Builder(whole, start, period, iterations).loop()
+    while iterations >= _MIN_ITERATIONS and iterations * period >= _MIN_CALLS:
+        loop = _Builder(program, start, period, iterations).build()
         if isinstance(loop, Loop):
             return loop
-        if loop < _FEWEST_ITERATIONS:
+        if loop < _MIN_ITERATIONS:
             return None
         iterations = loop
     return None
@@ -156,12 +156,12 @@ def _loop(whole: _Calls, start: int, period: int, iterations: int) -> Loop | Non
 class _Builder:
     """Determines how the iterations of a loop are connected."""
 
-    def __init__(self, whole: _Calls, start: int, period: int, iterations: int) -> None:
-        self.whole = whole
-        self.places = range(start, start + period * iterations)
+    def __init__(self, program: _Calls, start: int, period: int, iterations: int) -> None:
+        self.program = program
+        self.positions = range(start, start + period * iterations)
         self.count = iterations
-        starts = self.places[::period]
-        self.iterations = [whole.calls[i : i + period] for i in starts]
+        starts = self.positions[::period]
+        self.iterations = [program.calls[i : i + period] for i in starts]
         self.carried: list[Carried] = []
         self.each: list[list[int]] = []
         self._makers = {
@@ -171,52 +171,52 @@ class _Builder:
             for o, n in enumerate(call.outputs)
         }
 
-    def loop(self) -> Loop | int:
+    def build(self) -> Loop | int:
         """Returns the loop, or the number of first iterations that are connected equally."""
         body = self.iterations[0]
         sources = []
         for c, call in enumerate(body):
             row = []
             for q in range(len(call.inputs)):
-                source = self._source(c, q)
+                source = self._find_source(c, q)
                 if isinstance(source, int):
                     return source
                 row.append(source)
             sources.append(tuple(row))
-        kept = self._kept()
+        kept = self._find_kept_outputs()
         numbers = [[call.outputs for call in calls] for calls in self.iterations]
-        specs = [[self.whole.specs[n] for n in call.outputs] for call in body]
+        specs = [[self.program.specs[n] for n in call.outputs] for call in body]
         return Loop(self.count, list(body), sources, self.carried, self.each, kept, numbers, specs)
 
-    def _source(self, c: int, q: int) -> tuple | int:
+    def _find_source(self, c: int, q: int) -> tuple | int:
         """Returns the source of an input, or the number of iterations with the same source."""
         numbers = [calls[c].inputs[q] for calls in self.iterations]
-        places = [self._makers.get(n) for n in numbers]
-        second = places[1]
-        if all(p is None for p in places):
+        positions = [self._makers.get(n) for n in numbers]
+        second = positions[1]
+        if all(p is None for p in positions):
             if len(set(numbers)) == 1:
                 return "same", numbers[0]
-            return "each", self._index(self.each, numbers)
+            return "each", self._add_unique(self.each, numbers)
         if second is None:
-            return next(iteration for iteration, p in enumerate(places) if p is not None)
-        iteration, made_by, output = second
-        if iteration == 1 and places[0] == (0, made_by, output):
-            expected: list = [(i, made_by, output) for i in range(self.count)]
-            source: tuple = ("made", made_by, output)
-        elif iteration == 0 and places[0] is None:
-            expected = [None, *((i, made_by, output) for i in range(self.count - 1))]
-            source = ("carried", self._index(self.carried, Carried(made_by, output, numbers[0])))
+            return next(iteration for iteration, p in enumerate(positions) if p is not None)
+        iteration, maker, output = second
+        if iteration == 1 and positions[0] == (0, maker, output):
+            expected: list = [(i, maker, output) for i in range(self.count)]
+            source: tuple = ("output", maker, output)
+        elif iteration == 0 and positions[0] is None:
+            expected = [None, *((i, maker, output) for i in range(self.count - 1))]
+            source = ("carried", self._add_unique(self.carried, Carried(maker, output, numbers[0])))
         else:
             return 0
-        pairs = enumerate(zip(places, expected, strict=True))
+        pairs = enumerate(zip(positions, expected, strict=True))
         return next((i for i, (a, b) in pairs if a != b), source)
 
-    def _index(self, values: list, value: Any) -> int:
+    def _add_unique(self, values: list, value: Any) -> int:
         if value not in values:
             values.append(value)
         return values.index(value)
 
-    def _kept(self) -> list[tuple[int, int]]:
+    def _find_kept_outputs(self) -> list[tuple[int, int]]:
         """Returns the outputs that are read outside for all iterations, not only the last."""
         kept = []
         for c, call in enumerate(self.iterations[0]):
@@ -229,5 +229,5 @@ class _Builder:
         return kept
 
     def _is_read_outside(self, number: int) -> bool:
-        readers = self.whole.readers.get(number, ())
-        return number in self.whole.wanted or any(i not in self.places for i in readers)
+        readers = self.program.readers.get(number, ())
+        return number in self.program.wanted or any(i not in self.positions for i in readers)

@@ -2,7 +2,7 @@
 
 `MirroredStrategy` traces the work of all replicas: each one runs up to the next collective, and the
 calling thread computes the collective on the values of all of them. If all replicas made the same
-calls on values of the same shapes, one call stands for the calls of all replicas. A value is either
+calls on values of the same shapes, one call represents the calls of all replicas. A value is either
 *common*, the same on all devices, or *varying*, with one value for each replica. Collectives turn
 varying values into common ones.
 """
@@ -26,8 +26,8 @@ from retrograde.program.tracing import Tracer
 class ReplicaRounds:
     """The parts of a trace that replicas recorded.
 
-    A round lasts until the next collective. It has the first and last place, in the list of steps,
-    of the steps of each replica. `devices()` returns the JAX devices of the replicas.
+    A round lasts until the next collective. For each replica, it has the start and end of the
+    replica's steps in the list of all steps. `devices()` returns the JAX devices of the replicas.
     """
 
     def __init__(self, devices: Callable[[], Sequence[Any]]) -> None:
@@ -36,7 +36,7 @@ class ReplicaRounds:
 
 
 class Location(NamedTuple):
-    """The place of a value: the number of a value, and the replica if it is a varying one."""
+    """The number of a value, and the replica if the value varies."""
 
     number: int
     replica: int | None
@@ -59,22 +59,22 @@ class ReplicaProgram(NamedTuple):
 
 
 class _Different(Exception):
-    """Replicas made different calls, or did something that one program cannot do."""
+    """Raised if replicas made different calls, or did something that one program cannot do."""
 
 
 def merge_replicas(tracer: Tracer, results: list[int]) -> ReplicaProgram | None:
-    """Returns what was traced as one program for all replicas; `None` if replicas differ."""
+    """Returns the traced steps as one program for all replicas, or `None` if replicas differ."""
     rounds = tracer.replica_rounds
     if rounds is None or not rounds.rounds or len({len(part) for part in rounds.rounds}) > 1:
         return None
     try:
-        return _Merger(tracer, len(rounds.rounds[0])).merged(rounds, results)
+        return _Merger(tracer, len(rounds.rounds[0])).merge_rounds(rounds, results)
     except _Different:
         return None
 
 
 class _SelectReplica:
-    """The value of one replica, on all devices."""
+    """A primitive that copies the value of one replica to all devices."""
 
     name = "select_replica"
     outputs = False
@@ -88,6 +88,8 @@ _SELECT_REPLICA = _SelectReplica()
 
 
 class _Merger:
+    """Merges the steps of all replicas."""
+
     def __init__(self, tracer: Tracer, count: int) -> None:
         self._tracer, self._count = tracer, count
         self._specs = list(tracer.specs)
@@ -101,27 +103,28 @@ class _Merger:
         # Values that are known before the program runs
         self._sources = {*tracer.arguments, *tracer.constants}
 
-    def merged(self, rounds: Any, results: list[int]) -> ReplicaProgram:
-        steps, place = self._tracer.steps, 0
+    def merge_rounds(self, rounds: Any, results: list[int]) -> ReplicaProgram:
+        """Returns one program for the rounds and the common steps between them."""
+        steps, position = self._tracer.steps, 0
         for parts in rounds.rounds:
-            self._add_common(steps[place : parts[0][0]])
+            self._add_common(steps[position : parts[0][0]])
             self._add_round([steps[start:stop] for start, stop in parts])
-            place = parts[-1][1]
-        self._add_common(steps[place:])
-        found = [self._location(n) for n in results]
+            position = parts[-1][1]
+        self._add_common(steps[position:])
+        locations = [self._location(n) for n in results]
         writes = {variable: self._location(n) for variable, n in self._writes.items()}
-        return self._simplified(rounds, found, writes)
+        return self._simplify(rounds, locations, writes)
 
-    def _simplified(
+    def _simplify(
         self, rounds: Any, results: list[Location], writes: dict[int, Location]
     ) -> ReplicaProgram:
         merged = merge(self._tracer.constants, self._steps)
 
-        def renamed(location: Location) -> Location:
+        def rename(location: Location) -> Location:
             return location._replace(number=merged.same.get(location.number, location.number))
 
-        results = [renamed(location) for location in results]
-        writes = {place: renamed(location) for place, location in writes.items()}
+        results = [rename(location) for location in results]
+        writes = {variable: rename(location) for variable, location in writes.items()}
         numbers = dict.fromkeys(location.number for location in (*results, *writes.values()))
         groups = {
             n: tuple([merged.same.get(m, m) for m in parts]) for n, parts in self._groups.items()
@@ -134,44 +137,44 @@ class _Merger:
 
     # Values
 
-    def _new(self, spec: Spec) -> int:
+    def _new_value(self, spec: Spec) -> int:
         self._specs.append(spec)
         return len(self._specs) - 1
 
-    def _resolved(self, number: int) -> int:
+    def _resolve(self, number: int) -> int:
         while number in self._same:
             number = self._same[number]
         return number
 
     def _location(self, number: int) -> Location:
-        number = self._resolved(number)
+        number = self._resolve(number)
         return self._members.get(number) or Location(number, None)
 
-    def _common(self, number: int) -> int:
+    def _common_value(self, number: int) -> int:
         """Returns a value for all devices. The value of one replica is sent to the others."""
         location = self._location(number)
         if location.replica is None:
             return location.number
         if location not in self._selected:
-            made = self._selected[location] = self._new(self._specs[location.number])
+            output = self._selected[location] = self._new_value(self._specs[location.number])
             attrs = {"replica": location.replica}
-            self._steps.append(Call(_SELECT_REPLICA, (location.number,), attrs, (made,)))
+            self._steps.append(Call(_SELECT_REPLICA, (location.number,), attrs, (output,)))
         return self._selected[location]
 
-    def _of_replicas(self, numbers: tuple[int, ...]) -> int:
-        """Returns the value that stands for the values of all replicas."""
-        numbers = tuple(map(self._resolved, numbers))
+    def _merge_values(self, numbers: tuple[int, ...]) -> int:
+        """Returns the number of one value that represents the values of all replicas."""
+        numbers = tuple(map(self._resolve, numbers))
         if len(set(numbers)) == 1:
-            return self._common(numbers[0])
+            return self._common_value(numbers[0])
         if numbers in self._varying:
             return self._varying[numbers]
         if not self._sources.issuperset(numbers) or not self._have_one_spec(numbers):
             raise _Different
         if self._are_equal_constants(numbers):
             return numbers[0]
-        made = self._varying[numbers] = self._new(self._specs[numbers[0]])
-        self._groups[made] = numbers
-        return made
+        number = self._varying[numbers] = self._new_value(self._specs[numbers[0]])
+        self._groups[number] = numbers
+        return number
 
     def _have_one_spec(self, numbers: Sequence[int]) -> bool:
         return all(self._specs[n] == self._specs[numbers[0]] for n in numbers)
@@ -186,13 +189,13 @@ class _Merger:
     # Steps
 
     def _add_round(self, parts: list[list[Any]]) -> None:
-        calls = [self._calls(part) for part in parts]
+        calls = [self._device_calls(part) for part in parts]
         if len({len(part) for part in calls}) > 1:
             raise _Different
-        for same in zip(*calls, strict=True):
-            self._add_calls(same)
+        for equal_calls in zip(*calls, strict=True):
+            self._add_calls(equal_calls)
 
-    def _calls(self, steps: list[Any]) -> list[Call]:
+    def _device_calls(self, steps: list[Any]) -> list[Call]:
         """Returns the calls that run on devices."""
         return [step for step in steps if self._is_on_device(step)]
 
@@ -206,28 +209,28 @@ class _Merger:
         elif kind is Call and type(step.primitive) is not HostCallback:
             return True
         elif kind not in (Call, Guard) or not self._sources.issuperset(
-            map(self._resolved, step.inputs)
+            map(self._resolve, step.inputs)
         ):
             raise _Different
         else:  # Python code that runs before the program
-            self._steps.append(step._replace(inputs=tuple(map(self._resolved, step.inputs))))
+            self._steps.append(step._replace(inputs=tuple(map(self._resolve, step.inputs))))
             self._sources.update(step.outputs)
         return False
 
     def _add_calls(self, calls: tuple[Call, ...]) -> None:
-        """Adds one call for those of all replicas."""
+        """Adds one call that represents the calls of all replicas."""
         first, *others = calls
         for call in others:
             if call.primitive is not first.primitive or not _same_attrs(call.attrs, first.attrs):
                 raise _Different
         inputs = zip(*[call.inputs for call in calls], strict=True)
-        made = first._replace(inputs=tuple(map(self._of_replicas, inputs)))
+        merged = first._replace(inputs=tuple(map(self._merge_values, inputs)))
         for numbers in zip(*[call.outputs for call in calls], strict=True):
             if not self._have_one_spec(numbers):
                 raise _Different
             self._varying[numbers] = numbers[0]
             self._members |= {n: Location(numbers[0], i) for i, n in enumerate(numbers)}
-        self._steps.append(made)
+        self._steps.append(merged)
 
     def _add_common(self, steps: list[Any]) -> None:
         """Adds steps of the cross-replica context, which all devices compute."""
@@ -237,7 +240,7 @@ class _Merger:
 
     def _add_collective(self, call: Call) -> bool:
         """Adds a call on the values of all replicas as a collective, if it is one."""
-        count, inputs = self._count, tuple(map(self._resolved, call.inputs))
+        count, inputs = self._count, tuple(map(self._resolve, call.inputs))
         groups = [inputs[i : i + count] for i in range(0, len(inputs), count)]
         if not all(group in self._varying for group in groups):
             return False

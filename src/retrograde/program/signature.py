@@ -82,15 +82,15 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
     if isinstance(value, (np.ndarray, np.generic)):
         inputs.append(Tensor(as_array(value)))
         return inputs[-1]._spec.shape, inputs[-1]._spec.dtype
-    held = tensor_or_variable(value)
-    if held is not None:
-        if isinstance(held, Variable):
-            place = next((i for i, v in enumerate(variables) if v is held), len(variables))
-            if place == len(variables):
-                variables.append(held)
-            return Variable, place, held._spec.shape, held._spec.dtype, held._trainable
-        inputs.append(held)
-        return held._spec.shape, held._spec.dtype
+    tensor = tensor_or_variable(value)
+    if tensor is not None:
+        if isinstance(tensor, Variable):
+            index = next((i for i, v in enumerate(variables) if v is tensor), len(variables))
+            if index == len(variables):
+                variables.append(tensor)
+            return Variable, index, tensor._spec.shape, tensor._spec.dtype, tensor._trainable
+        inputs.append(tensor)
+        return tensor._spec.shape, tensor._spec.dtype
     components = value._components() if isinstance(value, CompositeTensor) else ()
     if components:
         inputs.extend(components)
@@ -119,9 +119,9 @@ def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:
         return next(inputs)
     if kind in _PLAIN or kind is float:
         return value
-    held = tensor_or_variable(value)
-    if held is not None:
-        return value if isinstance(held, Variable) else next(inputs)
+    tensor = tensor_or_variable(value)
+    if tensor is not None:
+        return value if isinstance(tensor, Variable) else next(inputs)
     if isinstance(value, CompositeTensor):
         return value._with_components(inputs)
     if nest.is_nested(value):
@@ -148,7 +148,7 @@ def argument_names(signature: inspect.Signature, args: tuple, kwargs: dict) -> l
     return names
 
 
-_MOST_SEARCHED = 5000
+_MAX_SEARCHED = 5000
 _TOO_MANY = object()
 
 
@@ -163,8 +163,8 @@ def reaches(function: Callable, variable: Variable) -> bool:
 
 def tensors_reached(function: Callable) -> list[Any]:
     """Returns the tensors and variables that `function` refers to, as far as they are found."""
-    held = [tensor_or_variable(value) for value in _references(function) if value is not _TOO_MANY]
-    return [value for value in held if value is not None]
+    references = [value for value in _references(function) if value is not _TOO_MANY]
+    return [x for x in map(tensor_or_variable, references) if x is not None]
 
 
 def _references(function: Callable) -> Iterator[Any]:
@@ -180,7 +180,7 @@ def _references(function: Callable) -> Iterator[Any]:
             continue
         yield value
         seen.add(id(value))
-        if len(seen) > _MOST_SEARCHED:
+        if len(seen) > _MAX_SEARCHED:
             yield _TOO_MANY
             return
         pending.extend(_direct_references(value))
@@ -188,8 +188,8 @@ def _references(function: Callable) -> Iterator[Any]:
 
 def _direct_references(value: Any) -> list:
     if isinstance(value, FunctionType):
-        cells = [_content(cell) for cell in value.__closure__ or ()]
-        names = _names(value.__code__)
+        cells = [_cell_contents(cell) for cell in value.__closure__ or ()]
+        names = _names_in(value.__code__)
         used = [value.__globals__[name] for name in names if name in value.__globals__]
         keywords = (value.__kwdefaults__ or {}).values()
         return [*cells, *used, *(value.__defaults__ or ()), *keywords]
@@ -206,15 +206,15 @@ def _direct_references(value: Any) -> list:
     return list(getattr(value, "__dict__", {}).values())
 
 
-def _content(cell: Any) -> Any:
+def _cell_contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # the cell is empty
         return None
 
 
-def _names(code: CodeType) -> set[str]:
-    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+def _names_in(code: CodeType) -> set[str]:
+    inner = [_names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*inner)
 
 
@@ -243,8 +243,10 @@ class Parameters:
 
     def defaults(self, start: int, end: int) -> list:
         """Returns the defaults of a range of parameters, up to the first without a default."""
-        found = self._defaults[start:end]
-        return found[: next((i for i, x in enumerate(found) if x is inspect.Parameter.empty), None)]
+        values = self._defaults[start:end]
+        return values[
+            : next((i for i, x in enumerate(values) if x is inspect.Parameter.empty), None)
+        ]
 
     def by_position(self, args: tuple, kwargs: dict) -> tuple:
         """Returns all arguments by position, as in an `input_signature`."""
@@ -289,9 +291,11 @@ def _convert(value: Any, spec: Any, name: str) -> Any:
         if not spec.is_compatible_with(value):
             raise _incompatible(value, spec, name)
         return value
-    held = tensor_or_variable(value)
+    source = tensor_or_variable(value)
     try:
-        tensor = Tensor(as_array(value, spec.dtype.numpy_dtype)) if held is None else held._read()
+        tensor = (
+            Tensor(as_array(value, spec.dtype.numpy_dtype)) if source is None else source._read()
+        )
     except (TypeError, ValueError):
         raise _incompatible(value, spec, name) from None
     if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor._spec.shape):
@@ -300,8 +304,8 @@ def _convert(value: Any, spec: Any, name: str) -> Any:
 
 
 def _incompatible(value: Any, spec: TypeSpec, name: str) -> TypeError:
-    found = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else shown(value)
+    received = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else shown(value)
     return TypeError(
-        f"Argument {name!r} is not compatible with the input_signature. Received: {found}. "
+        f"Argument {name!r} is not compatible with the input_signature. Received: {received}. "
         f"Expected: {spec}."
     )

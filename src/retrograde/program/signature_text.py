@@ -88,11 +88,11 @@ def _bind_positional(signature: inspect.Signature, args: tuple) -> list[tuple[st
 
 
 def _type_string(value: Any) -> str:
-    held = tensor_or_variable(value)
-    if isinstance(held, Variable):
-        fields = f"shape={held.shape}, dtype={held.dtype!r}, trainable={held.trainable}"
+    tensor = tensor_or_variable(value)
+    if isinstance(tensor, Variable):
+        fields = f"shape={tensor.shape}, dtype={tensor.dtype!r}, trainable={tensor.trainable}"
         return f"VariableSpec({fields})"
-    if held is not None or isinstance(value, CompositeTensor):
+    if tensor is not None or isinstance(value, CompositeTensor):
         return repr(spec_of(value))
     if isinstance(value, TypeSpec):
         return repr(value)

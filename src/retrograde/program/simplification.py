@@ -12,12 +12,12 @@ from retrograde.core.program import Call, CustomGradient, Program, Write, hashab
 from retrograde.core.recorders import isolate, thread
 from retrograde.core.rules import Spec
 from retrograde.program.tracing import Tracer, may_read_variables
-from retrograde.values.thresholds import COMPARED as _LARGEST_COMPARED
-from retrograde.values.thresholds import FOLDED as _LARGEST_FOLDED
+from retrograde.values.thresholds import COMPARED as _MAX_COMPARED_BYTES
+from retrograde.values.thresholds import FOLDED as _MAX_FOLDED_BYTES
 
 
 def simplify(tracer: Tracer, results: list[int], fold: bool = True) -> Program:
-    """Returns what was traced as a program without redundant steps.
+    """Returns the traced steps as a program without redundant steps.
 
     With `fold`, calls on constants are computed now.
     """
@@ -42,7 +42,7 @@ class Merged:
     """Steps without repeated calls.
 
     `constants` are arrays by number, `same` maps values to equal earlier ones, and `starts` has the
-    place where each part begins. `writes` are the last values of variables.
+    index of the first step of each part. `writes` are the last values of variables.
     """
 
     def __init__(self, constants: dict[int, Any], fold: bool) -> None:
@@ -60,11 +60,11 @@ class Merged:
     def add(self, step: Any) -> None:
         """Appends a step, unless its outputs equal earlier values."""
         if not self.same.keys().isdisjoint(step.inputs):
-            step = renamed(step, self.same)
+            step = rename_inputs(step, self.same)
         kind = type(step)
         if kind is Call:
             if not step.primitive.pure and may_read_variables([step]):
-                self.steps += [Write(place, (n,)) for place, n in self.writes.items()]
+                self.steps += [Write(variable, (n,)) for variable, n in self.writes.items()]
                 self.writes = {}
             self._add_call(step)
         elif kind is CustomGradient:
@@ -77,7 +77,7 @@ class Merged:
 
     def _add_constant(self, number: int, array: Any) -> None:
         """Adds a constant. A small one that equals another becomes the same value."""
-        if array.nbytes <= _LARGEST_COMPARED and array.dtype.kind != "O":
+        if array.nbytes <= _MAX_COMPARED_BYTES and array.dtype.kind != "O":
             key = (type(array), array.dtype, array.shape, array.tobytes())
             first = self._small.setdefault(key, number)
             if first != number:
@@ -88,8 +88,8 @@ class Merged:
     def _add_call(self, call: Call) -> None:
         is_foldable = self._fold and call.primitive.pure
         if is_foldable and all(map(self.constants.__contains__, call.inputs)):
-            values = self._computed(call)
-            if sum(v.nbytes for v in values) <= _LARGEST_FOLDED:
+            values = self._evaluate(call)
+            if sum(v.nbytes for v in values) <= _MAX_FOLDED_BYTES:
                 for number, value in zip(call.outputs, values, strict=True):
                     self._add_constant(number, value)
                 return
@@ -103,7 +103,7 @@ class Merged:
                 return
         self.steps.append(call)
 
-    def _computed(self, call: Call) -> tuple:
+    def _evaluate(self, call: Call) -> tuple:
         arrays = [self.constants[n] for n in call.inputs]
         if type(call.primitive) is HostCallback:
             with isolate():
@@ -112,16 +112,16 @@ class Merged:
         return y if call.primitive.outputs else (y,)
 
 
-def renamed(step: Any, same: dict[int, int]) -> Any:
-    """Returns `step` with other inputs, where `same` has values that are equal."""
+def rename_inputs(step: Any, same: dict[int, int]) -> Any:
+    """Returns `step` with its inputs replaced by the equal values in `same`."""
     return step._replace(inputs=tuple([same.get(n, n) for n in step.inputs]))
 
 
 class Reduced(NamedTuple):
     """A backward pass without some of its cotangents.
 
-    `absent` are the values that depend on missing cotangents only, and `zeros` those of them that
-    steps still read. `same` maps sums to the only term that is left.
+    `absent` are the values that depend on missing cotangents only, and `zeros` has arrays for those
+    that steps still read. `same` maps sums to the only term that is left.
     """
 
     steps: list[Any]
@@ -142,7 +142,7 @@ def without_cotangents(
     same, absent = reduced.same, reduced.absent
     for step in steps:
         if not same.keys().isdisjoint(step.inputs):
-            step = renamed(step, same)
+            step = rename_inputs(step, same)
         read = dependent.intersection(step.values if type(step) is CustomGradient else step.inputs)
         if read:
             dependent.update(step.outputs)

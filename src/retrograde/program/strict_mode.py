@@ -20,9 +20,12 @@ def check_equal(
     function: str,
 ) -> None:
     """Raises an error if the results, or the variables called `names`, differ."""
-    wanted = [_array(x) for x in nest.leaves(expected, expand_composites=True)]
-    found = [_array(x) for x in nest.leaves(outcome, expand_composites=True)]
-    pairs = [(f"result {i}", a, b) for i, (a, b) in enumerate(zip(wanted, found, strict=True))]
+    expected_arrays = [_array(x) for x in nest.leaves(expected, expand_composites=True)]
+    actual_arrays = [_array(x) for x in nest.leaves(outcome, expand_composites=True)]
+    pairs = [
+        (f"result {i}", a, b)
+        for i, (a, b) in enumerate(zip(expected_arrays, actual_arrays, strict=True))
+    ]
     values = [(x._array, y._array) for x, y in zip(eager, replayed, strict=True)]
     pairs += [(name, a, b) for name, (a, b) in zip(names, values, strict=True)]
     for name, a, b in pairs:
@@ -36,9 +39,9 @@ def check_equal(
 
 
 def _array(leaf: Any) -> Any:
-    held = tensor_or_variable(leaf)
-    if held is not None:
-        return held._array
+    tensor = tensor_or_variable(leaf)
+    if tensor is not None:
+        return tensor._array
     try:
         return as_array(leaf)
     except (TypeError, ValueError):
@@ -53,8 +56,10 @@ def _is_close(a: Any, b: Any) -> bool:
         return False
     if a.dtype.kind in "biuO":
         return bool(np.all(a == b))
-    digits = np.sqrt(np.finfo(a.dtype).eps) if a.dtype.kind in "fc" else 0.1
+    tolerance = np.sqrt(np.finfo(a.dtype).eps) if a.dtype.kind in "fc" else 0.1
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     a, b = a.astype(wide), b.astype(wide)
     scale = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
-    return bool(np.allclose(a, b, rtol=float(digits), atol=float(digits * scale), equal_nan=True))
+    return bool(
+        np.allclose(a, b, rtol=float(tolerance), atol=float(tolerance * scale), equal_nan=True)
+    )

@@ -1,7 +1,7 @@
 """Sums of slices: the backward pass of many slices of one array, as one call.
 
 The backward pass of a loop over `x[k]` creates an array of zeros with one row in each iteration,
-and adds these arrays. The place of the row differs, so the calls differ and the loop cannot be
+and adds these arrays. The index of the row differs, so the calls differ and the loop cannot be
 re-rolled. This pass replaces all of them by one call.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.values.thresholds import LOOP_ROWS as _FEWEST_ROWS
+from retrograde.values.thresholds import LOOP_ROWS as _MIN_ROWS
 
 
 class _PlaceRows:
-    """A primitive of XLA programs: zeros of `shape`, with rows added at `places` of `axis`.
+    """A primitive of XLA programs: zeros of `shape`, with rows added at `indices` of `axis`.
 
     Along the other axes, `where` says at which slice each row is added.
     """
@@ -26,28 +26,28 @@ class _PlaceRows:
     pure = True
 
     def kernel(self, xp: Any, *rows: Any, **attrs: Any) -> Any:
-        return place(xp, xp.stack(rows), **attrs)
+        return place_rows(xp, xp.stack(rows), **attrs)
 
 
 PLACE_ROWS = _PlaceRows()
 
 
-def place(
-    xp: Any, rows: Any, *, shape: tuple, axis: int, places: tuple[int, ...], where: tuple
+def place_rows(
+    xp: Any, rows: Any, *, shape: tuple, axis: int, indices: tuple[int, ...], where: tuple
 ) -> Any:
     """Computes `place_rows` for stacked rows."""
     rows = xp.moveaxis(xp.squeeze(rows, axis + 1), 0, axis)
     key = [slice(a, None if b < 0 else b, s) for a, b, s in where]
-    first, last = places[0], places[-1]
-    if list(places) == list(range(last, first + 1))[::-1]:  # the order of a backward pass
-        rows, first, last, places = xp.flip(rows, axis), last, first, places[::-1]
+    first, last = indices[0], indices[-1]
+    if list(indices) == list(range(last, first + 1))[::-1]:  # the order of a backward pass
+        rows, first, last, indices = xp.flip(rows, axis), last, first, indices[::-1]
     y = xp.zeros(shape, rows.dtype)
-    if list(places) == list(range(first, last + 1)):
+    if list(indices) == list(range(first, last + 1)):
         if rows.shape == shape:
             return rows
         key[axis] = slice(first, last + 1)
         return y.at[tuple(key)].set(rows)
-    key[axis] = xp.asarray(places)
+    key[axis] = xp.asarray(indices)
     return y.at[tuple(key)].add(rows)
 
 
@@ -91,7 +91,7 @@ class _SliceSums:
         same = self._specs[call.outputs[0]]
         return call.primitive.name == "add" and all(self._specs[n] == same for n in call.inputs)
 
-    def _only_for_one_call(self, n: int) -> int | None:
+    def _maker_if_used_once(self, n: int) -> int | None:
         """Returns the call that computes a value, if only one other call reads it."""
         return self._makers.get(n) if self._uses.get(n) == 1 else None
 
@@ -103,7 +103,7 @@ class _SliceSums:
             i = stack.pop()
             sums.append(i)
             for n in self._calls[i].inputs:
-                maker = self._only_for_one_call(n)
+                maker = self._maker_if_used_once(n)
                 if maker is not None and self._is_sum(maker):
                     stack.append(maker)
                 elif maker is not None and self._calls[maker].primitive.name == "put_slice":
@@ -111,16 +111,16 @@ class _SliceSums:
                 else:
                     rest.append(n)
         self._seen.update(sums)
-        taken = self._grouped(rows)
-        if not taken:
+        groups = self._group_rows(rows)
+        if not groups:
             return
-        together = {i for _, puts in taken for i in puts}
-        rest += [self._calls[i].outputs[0] for i in rows if i not in together]
-        self._dropped |= {*sums, *together}
-        self._replacements[root] = self._replaced(root, taken, rest)
+        grouped = {i for _, puts in groups for i in puts}
+        rest += [self._calls[i].outputs[0] for i in rows if i not in grouped]
+        self._dropped |= {*sums, *grouped}
+        self._replacements[root] = self._create_calls(root, groups, rest)
 
-    def _grouped(self, rows: list[int]) -> list[tuple[int, list[int]]]:
-        """Groups rows that differ in their place along one axis. Returns the axes and calls."""
+    def _group_rows(self, rows: list[int]) -> list[tuple[int, list[int]]]:
+        """Groups rows that differ in their index along one axis. Returns the axes and calls."""
         groups: dict[tuple, list[int]] = {}
         for i in rows:
             where = self._calls[i].attrs["where"]
@@ -128,36 +128,38 @@ class _SliceSums:
                 if stop - start == step == 1:
                     others = (axis, where[:axis], where[axis + 1 :])
                     groups.setdefault(others, []).append(i)
-        found: list[tuple[int, list[int]]] = []
+        chosen: list[tuple[int, list[int]]] = []
         free = set(rows)
         for (axis, *_), puts in sorted(groups.items(), key=lambda group: -len(group[1])):
             left = sorted(free.intersection(puts))
-            if len(left) >= _FEWEST_ROWS:
-                found.append((axis, left))
+            if len(left) >= _MIN_ROWS:
+                chosen.append((axis, left))
                 free.difference_update(left)
-        return found
+        return chosen
 
-    def _replaced(
-        self, root: int, taken: list[tuple[int, list[int]]], rest: list[int]
+    def _create_calls(
+        self, root: int, groups: list[tuple[int, list[int]]], rest: list[int]
     ) -> list[Call]:
         """Returns calls that add all rows, and the other terms of the sum."""
         spec = self._specs[self._calls[root].outputs[0]]
-        made: list[Call] = []
+        calls: list[Call] = []
         terms: list[int] = []
-        for axis, puts in taken:
+        for axis, puts in groups:
             wheres = [self._calls[i].attrs["where"] for i in puts]
-            places = tuple([where[axis][0] for where in wheres])
-            attrs = {"shape": spec.shape, "axis": axis, "places": places, "where": wheres[0]}
-            terms.append(self._new(spec))
+            indices = tuple([where[axis][0] for where in wheres])
+            attrs = {"shape": spec.shape, "axis": axis, "indices": indices, "where": wheres[0]}
+            terms.append(self._new_value(spec))
             inputs = tuple([self._calls[i].inputs[0] for i in puts])
-            made.append(Call(PLACE_ROWS, inputs, attrs, (terms[-1],)))
+            calls.append(Call(PLACE_ROWS, inputs, attrs, (terms[-1],)))
         total, *others = [*terms, *reversed(rest)]
         for n in others:
-            made.append(self._calls[root]._replace(inputs=(total, n), outputs=(self._new(spec),)))
-            (total,) = made[-1].outputs
-        made[-1] = made[-1]._replace(outputs=self._calls[root].outputs)
-        return made
+            calls.append(
+                self._calls[root]._replace(inputs=(total, n), outputs=(self._new_value(spec),))
+            )
+            (total,) = calls[-1].outputs
+        calls[-1] = calls[-1]._replace(outputs=self._calls[root].outputs)
+        return calls
 
-    def _new(self, spec: Spec) -> int:
+    def _new_value(self, spec: Spec) -> int:
         self._specs.append(spec)
         return len(self._specs) - 1

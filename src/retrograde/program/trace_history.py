@@ -93,9 +93,9 @@ class HistoryEntry:
 def _differences(old: HistoryEntry, new: HistoryEntry) -> list[str]:
     names = dict.fromkeys([*old.arguments, *new.arguments])
     pairs = [(n, old.arguments.get(n, "absent"), new.arguments.get(n, "absent")) for n in names]
-    found = [f"{name}: {_arrow(a, b)}" for name, a, b in pairs if a != b]
-    if found:
-        return found
+    changes = [f"{name}: {_format_change(a, b)}" for name, a, b in pairs if a != b]
+    if changes:
+        return changes
     for a, b in zip(old.trace.guards, new.trace.guards, strict=False):
         if a.key != b.key:
             values = f" {a.key} → {b.key}" if a.truth else " a different value"
@@ -103,8 +103,8 @@ def _differences(old: HistoryEntry, new: HistoryEntry) -> list[str]:
     return ["variables with different shapes"]
 
 
-def _arrow(old: str, new: str) -> str:
-    """Formats a change, without repeating a common beginning or end."""
+def _format_change(old: str, new: str) -> str:
+    """Formats a change, without repeating a common prefix or suffix."""
     head = "Python "
     if old.startswith(head) and new.startswith(head) and old.split()[1] == new.split()[1]:
         return f"{old} → {new.split(maxsplit=2)[2]}"
@@ -117,23 +117,23 @@ def _arrow(old: str, new: str) -> str:
 
 def describe_arguments(names: list[str], args: tuple, kwargs: dict) -> dict[str, str]:
     """Describes the arguments of a call, by name."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     extra = [f"args[{i}]" for i in range(len(args) - len(names))]
     for name, value in [*zip([*names, *extra], args, strict=False), *kwargs.items()]:
-        _describe(name, value, found)
-    return found
+        _describe(name, value, descriptions)
+    return descriptions
 
 
-def _describe(name: str, value: Any, found: dict[str, str]) -> None:
-    held = tensor_or_variable(value)
-    if held is None and hasattr(value, "dtype") and hasattr(value, "shape"):
-        held = value
-    if held is not None and not isinstance(value, CompositeTensor):
-        kind = "variable " if isinstance(held, Variable) else ""
-        found[name] = f"{kind}{tuple(held.shape)} {dtypes.as_dtype(held.dtype).name}"
+def _describe(name: str, value: Any, descriptions: dict[str, str]) -> None:
+    tensor = tensor_or_variable(value)
+    if tensor is None and hasattr(value, "dtype") and hasattr(value, "shape"):
+        tensor = value
+    if tensor is not None and not isinstance(value, CompositeTensor):
+        kind = "variable " if isinstance(tensor, Variable) else ""
+        descriptions[name] = f"{kind}{tuple(tensor.shape)} {dtypes.as_dtype(tensor.dtype).name}"
     elif nest.is_nested(value):
         items = value.items() if isinstance(value, Mapping) else enumerate(nest.children(value))
         for key, child in items:
-            _describe(f"{name}[{key!r}]", child, found)
+            _describe(f"{name}[{key!r}]", child, descriptions)
     else:
-        found[name] = f"Python {type(value).__name__} {shown(value)}"
+        descriptions[name] = f"Python {type(value).__name__} {shown(value)}"

@@ -33,10 +33,10 @@ class SizedTrace(NamedTuple):
 
 
 def unknown_axes(arguments: Any) -> list[tuple[int, int]]:
-    """Returns the unknown dimensions of the specs in `arguments`: places of specs, and axes."""
+    """Returns the unknown dimensions in `arguments`, as pairs of leaf index and axis."""
     return [
-        (place, axis)
-        for place, leaf in enumerate(nest.leaves(arguments))
+        (leaf_index, axis)
+        for leaf_index, leaf in enumerate(nest.leaves(arguments))
         if isinstance(leaf, TensorSpec) and leaf.shape.rank is not None
         for axis, size in enumerate(leaf.shape.as_list())
         if size is None
@@ -45,11 +45,11 @@ def unknown_axes(arguments: Any) -> list[tuple[int, int]]:
 
 def with_sizes(arguments: Any, sizes: Sequence[int]) -> Any:
     """Returns `arguments` with `sizes` in place of the unknown dimensions."""
-    filled = dict(zip(unknown_axes(arguments), sizes, strict=True))
+    known = dict(zip(unknown_axes(arguments), sizes, strict=True))
     leaves = []
-    for place, leaf in enumerate(nest.leaves(arguments)):
+    for leaf_index, leaf in enumerate(nest.leaves(arguments)):
         if isinstance(leaf, TensorSpec) and leaf.shape.rank is not None:
-            shape = [filled.get((place, i), n) for i, n in enumerate(leaf.shape.as_list())]
+            shape = [known.get((leaf_index, i), n) for i, n in enumerate(leaf.shape.as_list())]
             leaf = TensorSpec(shape, leaf.dtype, leaf.name)
         leaves.append(leaf)
     return nest.pack(arguments, iter(leaves))
@@ -73,27 +73,29 @@ def traces_with_sizes(
     for i in range(count):
         if changed[i] != sizes[i]:  # part of a group that was varied
             continue
-        for places in ([i], [j for j in range(count) if sizes[j] == sizes[i]]):
-            varied = varied_in(places, sizes, record)
+        for positions in ([i], [j for j in range(count) if sizes[j] == sizes[i]]):
+            varied = varied_in(positions, sizes, record)
             if varied is None:
                 continue
             others.append(varied)
-            tied += [places] if len(places) > 1 else []
-            for j in places:
+            tied += [positions] if len(positions) > 1 else []
+            for j in positions:
                 changed[j] = varied.sizes[j]
             break
-    checks: list[Any] = [_try(_far(sizes, changed, times), record) for times in _CHECKS]
+    checks: list[Any] = [_try(_enlarge(sizes, changed, times), record) for times in _CHECKS]
     if not others or None in checks:
         raise NoCommonForm
     return [first, *others, *checks], tied
 
 
-def _far(sizes: tuple[int, ...], changed: list[int], times: int) -> tuple[int, ...]:
+def _enlarge(sizes: tuple[int, ...], changed: list[int], times: int) -> tuple[int, ...]:
     """Returns sizes that are about `times` as large, odd and even if both are valid."""
     grown = [
         times * n + (times // 2 if m == n + 1 else 0) for n, m in zip(sizes, changed, strict=True)
     ]
-    return tuple([n if m == n else far for n, m, far in zip(sizes, changed, grown, strict=True)])
+    return tuple(
+        [n if m == n else large for n, m, large in zip(sizes, changed, grown, strict=True)]
+    )
 
 
 def first_trace(
@@ -119,18 +121,18 @@ def _non_primes(sizes: tuple[int, ...]) -> int:
 
 
 def varied_in(
-    places: list[int], sizes: tuple[int, ...], record: Callable[[tuple], SizedTrace], by: int = 1
+    positions: list[int], sizes: tuple[int, ...], record: Callable[[tuple], SizedTrace], by: int = 1
 ) -> SizedTrace | None:
-    """Returns a trace with other sizes at `places`: larger `by` so much, or a multiple.
+    """Returns a trace with other sizes at `positions`: increased by `by`, doubled or tripled.
 
     Returns `None` if the function rejects all of them.
     """
-    size = sizes[places[0]]
+    size = sizes[positions[0]]
     for other in (size + by, 2 * size, 3 * size):
-        changed = tuple([other if i in places else n for i, n in enumerate(sizes)])
-        found = _try(changed, record)
-        if found is not None:
-            return found
+        changed = tuple([other if i in positions else n for i, n in enumerate(sizes)])
+        trace = _try(changed, record)
+        if trace is not None:
+            return trace
     return None
 
 

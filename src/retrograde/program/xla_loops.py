@@ -8,7 +8,7 @@ from typing import Any
 
 from retrograde.core.program import Call
 from retrograde.program.loop_rerolling import Carried, Loop
-from retrograde.program.sum_of_slices import PLACE_ROWS, place
+from retrograde.program.sum_of_slices import PLACE_ROWS, place_rows
 from retrograde.values.thresholds import LOOP_ROWS as _MANY_ROWS
 
 
@@ -37,17 +37,17 @@ class Values:
         self, numbers: Iterable[int], array: Any, rows: Iterable[int] | None = None
     ) -> None:
         """Adds rows of an array as values: the first rows, or those in `rows`."""
-        places = itertools.count() if rows is None else rows
-        self._rows.update((n, (array, i)) for n, i in zip(numbers, places, strict=False))
+        indices = itertools.count() if rows is None else rows
+        self._rows.update((n, (array, i)) for n, i in zip(numbers, indices, strict=False))
 
     def rows_of(self, numbers: list[int]) -> tuple[Any, int, int]:
         """Returns an array with these values as rows, the first row, and the stride."""
         rows: list[Any] = [self._rows.get(n) for n in numbers]
         if all(row is not None and row[0] is rows[0][0] for row in rows):
-            places = [row[1] for row in rows]
-            step = places[1] - places[0] if len(places) > 1 else 1
-            if step and places == list(range(places[0], places[-1] + step, step)):
-                return rows[0][0], places[0], step
+            indices = [row[1] for row in rows]
+            step = indices[1] - indices[0] if len(indices) > 1 else 1
+            if step and indices == list(range(indices[0], indices[-1] + step, step)):
+                return rows[0][0], indices[0], step
         return self._jnp.stack([self[n] for n in numbers]), 0, 1
 
     def stacked(self, numbers: list[int]) -> Any:
@@ -61,21 +61,21 @@ class Values:
 
 def compute(jax: Any, entries: list[Call | Loop], values: Values, call_back: Callable) -> None:
     """Runs `entries` on `values`."""
-    slices = _slice_groups(entries)
+    slices = _group_slices(entries)
     for entry in entries:
         if type(entry) is Call and entry.outputs in slices:
             axis, group = slices[entry.outputs]
             if group:
                 _slice_rows(jax, axis, group, values)
         elif type(entry) is Loop:
-            _loop(jax, entry, values, call_back)
+            _run_loop(jax, entry, values, call_back)
         elif _is_rows(entry, "unstack"):
             (x,) = entry.inputs
             rows = jax.numpy.moveaxis(values[x], entry.attrs["axis"], 0)
             values.put_rows(entry.outputs, rows)
         elif entry.primitive is PLACE_ROWS:
             rows = values.stacked(list(entry.inputs))
-            values.put(entry.outputs, [place(jax.numpy, rows, **entry.attrs)])
+            values.put(entry.outputs, [place_rows(jax.numpy, rows, **entry.attrs)])
         elif _is_rows(entry, "stack"):
             y = values.stacked(list(entry.inputs))
             values.put(entry.outputs, [jax.numpy.moveaxis(y, 0, entry.attrs["axis"])])
@@ -84,7 +84,7 @@ def compute(jax: Any, entries: list[Call | Loop], values: Values, call_back: Cal
             values.put(entry.outputs, _run(jax, entry, arrays, call_back))
 
 
-def _slice_groups(entries: list) -> dict[tuple, tuple[int, list[Call]]]:
+def _group_slices(entries: list) -> dict[tuple, tuple[int, list[Call]]]:
     """Groups slices of one array that differ in one index only, by the outputs of the calls.
 
     The first call has the axis and the calls of its group. The others have no calls.
@@ -97,21 +97,21 @@ def _slice_groups(entries: list) -> dict[tuple, tuple[int, list[Call]]]:
             for axis in single:
                 others = where[:axis] + where[axis + 1 :]
                 groups.setdefault((entry.inputs, axis, others), []).append(entry)
-    found: dict[tuple, tuple[int, list[Call]]] = {}
+    groups_by_output: dict[tuple, tuple[int, list[Call]]] = {}
     for (_, axis, _), calls in groups.items():
-        if len(calls) >= _MANY_ROWS and all(call.outputs not in found for call in calls):
-            found |= {call.outputs: (axis, []) for call in calls}
-            found[calls[0].outputs] = axis, calls
-    return found
+        if len(calls) >= _MANY_ROWS and all(call.outputs not in groups_by_output for call in calls):
+            groups_by_output |= {call.outputs: (axis, []) for call in calls}
+            groups_by_output[calls[0].outputs] = axis, calls
+    return groups_by_output
 
 
 def _slice_rows(jax: Any, axis: int, calls: list[Call], values: Values) -> None:
     where = [slice(*part) for part in calls[0].attrs["where"]]
     where[axis] = slice(None)
-    whole = jax.numpy.moveaxis(values[calls[0].inputs[0]][tuple(where)], axis, 0)
-    rows = jax.numpy.expand_dims(whole, axis + 1)
-    places = [call.attrs["where"][axis][0] for call in calls]
-    values.put_rows([call.outputs[0] for call in calls], rows, places)
+    array = jax.numpy.moveaxis(values[calls[0].inputs[0]][tuple(where)], axis, 0)
+    rows = jax.numpy.expand_dims(array, axis + 1)
+    indices = [call.attrs["where"][axis][0] for call in calls]
+    values.put_rows([call.outputs[0] for call in calls], rows, indices)
 
 
 def _is_rows(call: Call, name: str) -> bool:
@@ -126,7 +126,7 @@ def _run(jax: Any, call: Call, arrays: list, call_back: Callable) -> tuple:
     return tuple(y) if call.primitive.outputs else (y,)
 
 
-def _loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None:
+def _run_loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None:
     """Runs a loop as one `lax.scan`.
 
     Values that differ between iterations are read from the arrays of earlier loops, often in
@@ -139,22 +139,22 @@ def _loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None:
             for array, first, step in rows
         ]
         inputs: dict[str, Any] = {"carried": carry, "each": each, "same": values}
-        made: list[tuple] = []
+        outputs: list[tuple] = []
         for call, sources in zip(loop.body, loop.sources, strict=True):
             arrays = [
-                made[where[0]][where[1]] if kind == "made" else inputs[kind][where[0]]
+                outputs[where[0]][where[1]] if kind == "output" else inputs[kind][where[0]]
                 for kind, *where in sources
             ]
-            made.append(_run(jax, call, arrays, call_back))
-        following = tuple([made[c][o] for c, o, _ in loop.carried])
-        return following, tuple([made[c][o] for c, o in loop.kept])
+            outputs.append(_run(jax, call, arrays, call_back))
+        next_carry = tuple([outputs[c][o] for c, o, _ in loop.carried])
+        return next_carry, tuple([outputs[c][o] for c, o in loop.kept])
 
     for sources in loop.sources:  # slice loop-invariant rows outside the loop
         for kind, *where in sources:
             if kind == "same":
                 values[where[0]]
     rows = [values.rows_of(numbers) for numbers in loop.each]
-    first = [_first(jax, loop, carried, values) for carried in loop.carried]
+    first = [_first_value(jax, loop, carried, values) for carried in loop.carried]
     last, kept = jax.lax.scan(iteration, tuple(first), jax.numpy.arange(loop.iterations))
     for (c, o), array in zip(loop.kept, kept, strict=True):
         values.put_rows([numbers[c][o] for numbers in loop.numbers], array)
@@ -162,7 +162,7 @@ def _loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None:
         values.put([loop.numbers[-1][c][o]], [array])
 
 
-def _first(jax: Any, loop: Loop, carried: Carried, values: Values) -> Any:
+def _first_value(jax: Any, loop: Loop, carried: Carried, values: Values) -> Any:
     if carried.first is not None:
         return values[carried.first]
     shape, dtype = loop.specs[carried.call][carried.output]

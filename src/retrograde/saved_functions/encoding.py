@@ -21,8 +21,8 @@ _MAX_AXES = 64  # NumPy's limit
 _MAX_ELEMENTS = 1 << 48
 
 
-def encode(value: Any, what: str) -> Any:
-    """Converts a Python value to JSON types. `what` names its owner in error messages."""
+def encode(value: Any, owner: str) -> Any:
+    """Converts a Python value to JSON types. `owner` appears in error messages."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -32,40 +32,40 @@ def encode(value: Any, what: str) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, slice):
-        return {"slice": [encode(part, what) for part in (value.start, value.stop, value.step)]}
+        return {"slice": [encode(part, owner) for part in (value.start, value.stop, value.step)]}
     if isinstance(value, np.dtype):
         return {"numpy dtype": dtypes.of(value).name}
     if isinstance(value, dtypes.DType):
         return {"dtype": value.name}
     if isinstance(value, np.generic):
-        return {"number": encode(value.item(), what), "dtype": dtypes.of(value.dtype).name}
+        return {"number": encode(value.item(), owner), "dtype": dtypes.of(value.dtype).name}
     if isinstance(value, TensorSpec):
         shape = None if value.shape.rank is None else value.shape.as_list()
         return {"spec": [shape, value.dtype.name, value.name]}
     if isinstance(value, VariableSpec):
-        return {"variable": [value.place, value.shape, value.dtype, value.trainable]}
+        return {"variable": [value.index, value.shape, value.dtype, value.trainable]}
     if hasattr(value, "_fields") and type(value).__module__.startswith(_OPS):
         name = f"{type(value).__module__}.{type(value).__name__}"
-        return {"named tuple": [encode(part, what) for part in value], "type": name}
+        return {"named tuple": [encode(part, owner) for part in value], "type": name}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        parts = [encode(part, what) for part in value]
+        parts = [encode(part, owner) for part in value]
         return {"fields": parts, "type": type(value).__name__, "names": list(value._fields)}
     if type(value) in (list, tuple):
-        return {type(value).__name__: [encode(part, what) for part in value]}
+        return {type(value).__name__: [encode(part, owner) for part in value]}
     if type(value) is dict:
-        pairs = [[encode(k, what), encode(v, what)] for k, v in value.items()]
+        pairs = [[encode(k, owner), encode(v, owner)] for k, v in value.items()]
         return {"dict": pairs}
     raise ValueError(
-        f"{what} cannot be saved: it contains {shown(value)} of type {type(value).__name__!r}. "
+        f"{owner} cannot be saved: it contains {shown(value)} of type {type(value).__name__!r}. "
         "Expected numbers, strings, tensors, and lists, tuples and dicts of these."
     )
 
 
 def decode(data: Any) -> Any:
-    """Returns the Python value that was passed to `encode`. Damaged data raises an error."""
+    """Returns the Python value that was passed to `encode`. Corrupt data raises an error."""
     if not isinstance(data, dict):
         if isinstance(data, (list, float)):
-            raise TypeError(f"expected an encode value, found {shown(data)}")
+            raise TypeError(f"expected an encoded value, found {shown(data)}")
         return data
     kind = next(iter(data), None)
     value: Any = data.get(kind)
@@ -89,9 +89,9 @@ def decode(data: Any) -> Any:
             sizes = None if shape is None else [None if n is None else integer(n) for n in shape]
             return TensorSpec(sizes, dtype_of(dtype), None if name is None else text(name))
         case "variable":
-            place, shape, dtype, trainable = value
+            index, shape, dtype, trainable = value
             dtype_of(dtype)
-            return VariableSpec(integer(place), list(shape_of(shape)), dtype, boolean(trainable))
+            return VariableSpec(integer(index), list(shape_of(shape)), dtype, boolean(trainable))
         case "list":
             return [decode(part) for part in value]
         case "tuple":
@@ -108,10 +108,10 @@ def decode(data: Any) -> Any:
 def _named_tuple(name: str) -> type:
     """Returns a named tuple class of `ops`, which attributes may contain. Rejects others."""
     module, _, last = name.rpartition(".")
-    found = getattr(sys.modules.get(module), last, None) if module.startswith(_OPS) else None
-    if not (isinstance(found, type) and issubclass(found, tuple)):
+    cls = getattr(sys.modules.get(module), last, None) if module.startswith(_OPS) else None
+    if not (isinstance(cls, type) and issubclass(cls, tuple)):
         raise ValueError(f"A saved model contains an attribute of an unknown type: {name!r}.")
-    return found
+    return cls
 
 
 @functools.cache
@@ -178,6 +178,6 @@ def shape_of(value: Any) -> tuple[int, ...]:
     return shape
 
 
-def item(values: Sequence, place: Any) -> Any:
-    """Returns the item of `values` at `place`, counted from the first one."""
-    return values[integer(place)]
+def item(values: Sequence, index: Any) -> Any:
+    """Returns the item of `values` at a non-negative `index`."""
+    return values[integer(index)]

@@ -56,10 +56,10 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
             f"{name} got {received} and {as_text(kwargs)}. Expected one of:\n  {expected}"
         )
 
-    replaced: Any = no_matching_trace
-    replaced.__name__ = name
-    replaced.__signature__ = inspect.Signature([_parameter(p) for p in data["parameters"]])
-    function = LoadedFunction(replaced, name, decode(data["input signature"]))
+    python_function: Any = no_matching_trace
+    python_function.__name__ = name
+    python_function.__signature__ = inspect.Signature([_parameter(p) for p in data["parameters"]])
+    function = LoadedFunction(python_function, name, decode(data["input signature"]))
     for form_data in data["common forms"]:
         pattern = tuple(decode(form_data["args"])), decode(form_data["kwargs"])
         function.has_named_tuples |= contains_named_tuple(pattern)
@@ -73,11 +73,11 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
         function.has_named_tuples |= contains_named_tuple((args, kwargs))
         signatures.append(f"{args} {kwargs or ''}".strip())
         given = with_dummy_tensors(_with_variables((args, kwargs)), unallocated)
-        found = function._canonicalize(*given)
-        traces = function._signatures[found.key] = SignatureTraces()
+        arguments = function._canonicalize(*given)
+        traces = function._signatures[arguments.key] = SignatureTraces()
         traces.arguments = args, kwargs
         for trace in signature["traces"]:
-            traces.add(load_trace(trace, variables, tensors, found.variables))
+            traces.add(load_trace(trace, variables, tensors, arguments.variables))
     return function
 
 
@@ -89,7 +89,7 @@ class LoadedFunction(Function):
     """
 
     common_forms: list[_CommonForm]
-    # No kernel runs on dummy tensors, and sizes from a damaged file can be huge.
+    # No kernel runs on dummy tensors, and sizes from a corrupt file can be huge.
     _zeros = staticmethod(unallocated)
 
     def __init__(self, *args: Any) -> None:
@@ -101,7 +101,7 @@ class LoadedFunction(Function):
 
     def _replay(self, trace: Trace, given: Arguments, log: CallbackLog) -> Any:
         if trace not in self._verified:
-            with _report_damage(self._name), isolate():
+            with _report_corrupt_data(self._name), isolate():
                 trace.verify(given.inputs, given.variables, log)
             log.rewind()
             self._verified.add(trace)
@@ -133,7 +133,7 @@ class LoadedFunction(Function):
         given = super()._canonicalize(args, kwargs)
         if given.key not in self._signatures:
             for form in self.common_forms:
-                with _report_damage(self._name):
+                with _report_corrupt_data(self._name):
                     trace = form.trace_for(given.args, given.kwargs)
                 if trace is not None:
                     self._drop_evaluated()
@@ -168,26 +168,28 @@ class _CommonForm(NamedTuple):
     tensors: Mapping[str, Any]
 
     def check(self) -> None:
-        """Raises an error if the form is damaged. It must result in a trace for its own sizes."""
+        """Raises an error if the form is corrupt. It must result in a trace for its own sizes."""
         sizes = [integer(size) for size in self.data["sizes"]]
         count = len(unknown_axes(self.pattern))
-        for places in ([place for place, _ in self.data["fixed"]], *self.data["tied"]):
-            for place in places:
-                item(range(count), place)
-        if len(sizes) != count or self._filled(sizes) is None:
+        for indices in ([index for index, _ in self.data["fixed"]], *self.data["tied"]):
+            for index in indices:
+                item(range(count), index)
+        if len(sizes) != count or self._evaluate(sizes) is None:
             raise ValueError("a common form does not match its own sizes")
 
     def trace_for(self, args: tuple, kwargs: dict) -> Trace | None:
         """Returns the trace for the sizes of these arguments, or `None` if they do not match."""
         sizes = sizes_in(self.pattern, (args, kwargs), self.data)
-        return None if sizes is None else self._filled(sizes)
+        return None if sizes is None else self._evaluate(sizes)
 
-    def _filled(self, sizes: Sequence[int]) -> Trace | None:
+    def _evaluate(self, sizes: Sequence[int]) -> Trace | None:
         try:
             trace = evaluate_formulas(self.data["trace"], sizes)
             constants = {
-                name: self.tensors[made] if isinstance(made, str) else constant_for(made, sizes)
-                for name, made in self.data["constants"].items()
+                name: self.tensors[source]
+                if isinstance(source, str)
+                else constant_for(source, sizes)
+                for name, source in self.data["constants"].items()
             }
         except NoCommonForm:
             return None
@@ -195,8 +197,8 @@ class _CommonForm(NamedTuple):
 
 
 @contextlib.contextmanager
-def _report_damage(name: str) -> Iterator[None]:
-    """Reports errors that do not depend on the values of arguments as damage of the file."""
+def _report_corrupt_data(name: str) -> Iterator[None]:
+    """Reports errors that do not depend on the values of arguments as corrupt data."""
     try:
         yield
     except (OpError, MemoryError):
@@ -205,7 +207,7 @@ def _report_damage(name: str) -> Iterator[None]:
         raise DataLossError(
             None,
             None,
-            f"The function {name} cannot be called: its saved model is damaged ({error!r}).",
+            f"The function {name} cannot be called: its saved model is corrupt ({error!r}).",
         ) from None
 
 
@@ -217,14 +219,14 @@ def _parameter(data: list) -> inspect.Parameter:
 
 def _with_variables(arguments: Any) -> Any:
     """Replaces the specs of variables in `arguments` by variables of zeros."""
-    made: dict[int, Variable] = {}
+    variables: dict[int, Variable] = {}
 
-    def replaced(value: Any) -> Any:
+    def replace(value: Any) -> Any:
         if not isinstance(value, VariableSpec):
             return value
-        if value.place not in made:
+        if value.index not in variables:
             zeros = unallocated(value.shape, dtypes.as_dtype(value.dtype).numpy_dtype)
-            made[value.place] = Variable(Tensor(zeros), trainable=value.trainable)
-        return made[value.place]
+            variables[value.index] = Variable(Tensor(zeros), trainable=value.trainable)
+        return variables[value.index]
 
-    return nest.map_leaves(replaced, arguments)
+    return nest.map_leaves(replace, arguments)

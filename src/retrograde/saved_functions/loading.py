@@ -32,7 +32,7 @@ from retrograde.values.errors import DataLossError
 from retrograde.values.source import is_name
 
 # How many numbers may have no spec, so that one large number does not allocate a long list.
-_MOST_UNUSED = 1 << 20
+_MAX_UNUSED = 1 << 20
 
 
 def load_trace(
@@ -41,14 +41,14 @@ def load_trace(
     """Returns the trace that `save_function` saved. `argument_variables` are arguments.
 
     Every number, name and shape is checked, and no kernel runs. Raises a `TypeError`, `ValueError`
-    or `LookupError` if the data is damaged.
+    or `LookupError` if the data is corrupt.
     """
     tracer = Tracer([], CallbackLog(), argument_variables)
     tracer.start = 0  # no tensor is captured
     tracer.count = integer(data["inputs"])
     specs = {integer(n): Spec(shape_of(shape), dtype_of(name)) for n, shape, name in data["specs"]}
     size = 1 + max(specs, default=-1)
-    _check(size <= len(specs) + _MOST_UNUSED, "numbers of values are too large")
+    _check(size <= len(specs) + _MAX_UNUSED, "numbers of values are too large")
     _check(tracer.count <= len(specs), "inputs have no specs")
     tracer.specs = [specs.get(n, _NO_SPEC) for n in range(size)]
     tracer._changing = [True] * size
@@ -102,7 +102,7 @@ class _Values:
             _check(n in self._made, f"value {n} is used before it is computed")
         return used
 
-    def continued(self) -> _Values:
+    def branch(self) -> _Values:
         """Returns a copy for a gradient function, which may use all values so far."""
         return _Values(None, self._made)
 
@@ -163,7 +163,7 @@ def _load_rule(
     tensors: Mapping[str, Any],
 ) -> tuple[Tracer, int, list]:
     """Returns a traced gradient function, as `trace_gradient_function` does."""
-    backward, inside = tracer.branched(), values.continued()
+    backward, inside = tracer.branched(), values.branch()
     first = integer(data["first"])
     backward.constants = _load_constants(data["constants"], tensors)
     inside.make(n for n in backward.constants if n not in tracer.constants)
@@ -188,12 +188,12 @@ def _load_step(data: Mapping, values: _Values) -> Any:
     inputs = values.use(data["inputs"])
     if "host" in data:
         host = CALLBACK_BUILDERS[data["host"]](
-            _registered(text(data["function"])), decode(data["arguments"])
+            _find_registered(text(data["function"])), decode(data["arguments"])
         )
         return Call(host, inputs, {}, values.make(data["outputs"]))
     primitive = PRIMITIVES.get(data["call"])
     if primitive is None:
-        raise _unknown("an operation", data["call"])
+        raise _unknown_name_error("an operation", data["call"])
     attrs, outputs = decode(data["attrs"]), values.make(data["outputs"])
     _check_call(primitive, inputs, attrs, outputs)
     return Call(primitive, inputs, attrs, outputs)
@@ -223,7 +223,7 @@ def _signature(kernel: Callable) -> inspect.Signature | None:
         return None
 
 
-def _registered(name: str) -> Callable:
+def _find_registered(name: str) -> Callable:
     """Returns the registered function of this library that a description names."""
     home = name.rpartition(".")[0]
     if (
@@ -233,7 +233,7 @@ def _registered(name: str) -> Callable:
     ):
         importlib.import_module(home)
     if name not in REGISTERED_FUNCTIONS:
-        raise _unknown("a function", name)
+        raise _unknown_name_error("a function", name)
     return REGISTERED_FUNCTIONS[name]
 
 
@@ -242,10 +242,10 @@ _MODULES = re.compile(
 )
 
 
-def _unknown(what: str, name: Any) -> DataLossError:
+def _unknown_name_error(kind: str, name: Any) -> DataLossError:
     return DataLossError(
         None,
         None,
-        f"This saved model uses {what} {name!r} that this version of retrograde does not have. "
+        f"This saved model uses {kind} {name!r} that this version of retrograde does not have. "
         "Load it with the version that saved it.",
     )

@@ -41,10 +41,10 @@ class FunctionWriter:
         self.tensors: dict[str, np.ndarray] = {}
 
     def variable(self, variable: Any) -> int:
-        """Returns the place of a variable in the list of all variables."""
-        for place, known in enumerate(self.variables):
+        """Returns the index of a variable in the list of all variables."""
+        for index, known in enumerate(self.variables):
             if known is variable:
-                return place
+                return index
         self.variables.append(variable)
         return len(self.variables) - 1
 
@@ -75,12 +75,12 @@ def save_function(function: Function, writer: FunctionWriter) -> dict:
         if not traces.all:
             continue
         args, kwargs = _with_variable_specs(traces.arguments)
-        what = f"The function {name}"
+        owner = f"The function {name}"
         signatures.append(
             {
-                "args": [encode(value, what) for value in args],
-                "kwargs": encode(kwargs, what),
-                "traces": [_save_trace(trace, writer, what) for trace in traces.all],
+                "args": [encode(value, owner) for value in args],
+                "kwargs": encode(kwargs, owner),
+                "traces": [_save_trace(trace, writer, owner) for trace in traces.all],
             }
         )
     common_forms = [
@@ -113,7 +113,7 @@ def _save_common_form(
     function: Function, args: tuple, kwargs: dict, writer: FunctionWriter
 ) -> dict | None:
     """Returns a common form of the function for all unknown sizes, or `None` if it has none."""
-    what = f"The function {function._name}"
+    owner = f"The function {function._name}"
     arguments = (args, kwargs)
 
     def record(sizes: tuple) -> SizedTrace:
@@ -127,24 +127,24 @@ def _save_common_form(
             trace = Function(function.python_function, function._name)._recorded(given, named)
         return SizedTrace(sizes, trace)
 
-    def sample(recorded: SizedTrace) -> Sample:
+    def sample(sized: SizedTrace) -> Sample:
         temporary = FunctionWriter(writer.rules)  # for constants that are not saved as they are
         temporary.variables = writer.variables
         with inferring_shapes():  # gradient functions are traced here
-            data = _save_trace(recorded.trace, temporary, what)
-        return Sample(recorded.sizes, data, temporary.tensors)
+            data = _save_trace(sized.trace, temporary, owner)
+        return Sample(sized.sizes, data, temporary.tensors)
 
     try:
         count = len(unknown_axes(arguments))
-        recorded, tied = traces_with_sizes(function.python_function, count, record)
-        samples = [sample(one) for one in recorded]
+        traces, tied = traces_with_sizes(function.python_function, count, record)
+        samples = [sample(trace) for trace in traces]
         form = common_form(samples, tied)
     except NoCommonForm:
         return None
     for name, description in form["constants"].items():
         if description is None:
             form["constants"][name] = writer.constant(samples[0].constants[name])
-    return {"args": encode(list(args), what), "kwargs": encode(kwargs, what), **form}
+    return {"args": encode(list(args), owner), "kwargs": encode(kwargs, owner), **form}
 
 
 class _AbstractFunction(Function):
@@ -161,10 +161,10 @@ def _default(parameter: inspect.Parameter) -> Any:
     return [encode(parameter.default, f"The default of {parameter.name}")]
 
 
-def _save_trace(trace: Trace, writer: FunctionWriter, what: str) -> dict:
+def _save_trace(trace: Trace, writer: FunctionWriter, owner: str) -> dict:
     tracer, program = trace._tracer, trace.executable.program
     if trace.results.has_composites():
-        raise ValueError(f"{what} cannot be saved: it returns sparse or ragged tensors.")
+        raise ValueError(f"{owner} cannot be saved: it returns sparse or ragged tensors.")
     steps, constants, results = program.steps, program.constants, program.results
     customs = any(type(step) is CustomGradient for step in tracer.steps)
     if customs and writer.rules:  # the rules may read any value of the trace
@@ -172,10 +172,10 @@ def _save_trace(trace: Trace, writer: FunctionWriter, what: str) -> dict:
         constants = {n: x._array for n, x in tracer.constants.items()}
         results = trace.results.numbers
     used = {*program.arguments, *results, *program.writes.values()}.union(*map(_numbers, steps))
-    rules = [_save_rule(tracer, e, writer, what) for e in steps if type(e) is CustomGradient]
+    rules = [_save_rule(tracer, e, writer, owner) for e in steps if type(e) is CustomGradient]
     used |= {n for rule in rules for n in rule["used"]} & constants.keys()
     return {
-        "steps": [_save_step(step, what) for step in steps],
+        "steps": [_save_step(step, owner) for step in steps],
         "rules": rules,
         "specs": [[n, list(tracer.specs[n].shape), _name(tracer.specs[n])] for n in sorted(used)],
         "constants": [[n, writer.constant(constants[n])] for n in constants if n in used],
@@ -187,7 +187,7 @@ def _save_trace(trace: Trace, writer: FunctionWriter, what: str) -> dict:
         "first values": tracer.first_values,
         "writes": list(program.writes.items()),
         "results": results,
-        "structure": encode(trace.results.template(), what),
+        "structure": encode(trace.results.template(), owner),
     }
 
 
@@ -196,13 +196,13 @@ def _numbers(step: Any) -> tuple[int, ...]:
     return *step.inputs, *step.outputs
 
 
-def _save_rule(tracer: Tracer, custom: CustomGradient, writer: FunctionWriter, what: str) -> dict:
+def _save_rule(tracer: Tracer, custom: CustomGradient, writer: FunctionWriter, owner: str) -> dict:
     """Converts the traced gradient function of a `custom_gradient`, or says why it is missing."""
     try:
         backward, first, results = trace_gradient_function(tracer, custom)
         if not all(type(step) is Call for step in backward.steps):
             raise ValueError("it reads values, or contains another custom gradient")
-        steps = [_save_step(step, what) for step in backward.steps]
+        steps = [_save_step(step, owner) for step in backward.steps]
     except Exception as error:
         return {"missing": f"{type(error).__name__}: {error}", "used": []}
     used = {n for n in results if n is not None}.union(*map(_numbers, backward.steps))
@@ -220,9 +220,9 @@ def _name(spec: Spec) -> str:
     return dtypes.of(spec.dtype).name
 
 
-def _save_step(step: Any, what: str) -> dict:
+def _save_step(step: Any, owner: str) -> dict:
     if type(step) is Guard:
-        key = encode(step.key, what)
+        key = encode(step.key, owner)
         return {"guard": step.inputs[0], "truth": step.truth, "key": key, "how": step.how}
     if type(step) is CustomGradient:
         parts = {"inputs": step.sources, "values": step.values, "outputs": step.outputs}
@@ -232,17 +232,17 @@ def _save_step(step: Any, what: str) -> dict:
         return {
             "host": description.builder,
             "function": description.function,
-            "arguments": encode(description.values, what),
+            "arguments": encode(description.values, owner),
             "inputs": step.inputs,
             "outputs": step.outputs,
         }
     if type(step) is not Call or _is_host(step):
         name = step.primitive.name if type(step) is Call else "a variable that host code changes"
-        raise ValueError(f"{what} cannot be saved: it calls Python code ({name}).")
+        raise ValueError(f"{owner} cannot be saved: it calls Python code ({name}).")
     return {
         "call": step.primitive.name,
         "inputs": step.inputs,
-        "attrs": encode(dict(step.attrs), what),
+        "attrs": encode(dict(step.attrs), owner),
         "outputs": step.outputs,
     }
 
@@ -253,13 +253,15 @@ def _is_host(call: Call) -> bool:
 
 def _with_variable_specs(arguments: Any) -> Any:
     """Replaces the variables in `arguments` by specs."""
-    places: dict[int, int] = {}
+    indices: dict[int, int] = {}
 
-    def replaced(value: Any) -> Any:
-        held = tensor_or_variable(value)
-        if not isinstance(held, Variable):
+    def replace(value: Any) -> Any:
+        variable = tensor_or_variable(value)
+        if not isinstance(variable, Variable):
             return value
-        place = places.setdefault(held._id, len(places))
-        return VariableSpec(place, list(held._spec.shape), held.dtype.name, held.trainable)
+        index = indices.setdefault(variable._id, len(indices))
+        return VariableSpec(
+            index, list(variable._spec.shape), variable.dtype.name, variable.trainable
+        )
 
-    return nest.map_leaves(replaced, arguments)
+    return nest.map_leaves(replace, arguments)

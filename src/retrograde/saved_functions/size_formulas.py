@@ -24,7 +24,7 @@ from retrograde.values.specs import TensorSpec
 
 _FORMULA = "of sizes"
 _MAX_ELEMENTS = 64  # of a constant whose elements are sizes
-_MOST_FILLED = 1 << 28  # elements of a constant that is described by its shape
+_MAX_FILLED = 1 << 28  # elements of a constant that is described by its shape
 
 
 class Sample(NamedTuple):
@@ -44,7 +44,7 @@ def common_form(samples: list[Sample], tied: list[list[int]]) -> dict:
     sizes = [sample.sizes for sample in samples]
     constants = {
         name: _common_constant([sample.constants[name] for sample in samples], sizes)
-        for name in _same([list(sample.constants) for sample in samples])
+        for name in _require_equal([list(sample.constants) for sample in samples])
     }
     steps = _common_steps(datas, sizes)
     rules = [
@@ -52,7 +52,11 @@ def common_form(samples: list[Sample], tied: list[list[int]]) -> dict:
         for rules in _zip_parts(datas, "rules")
     ]
     specs = [
-        [_same([n for n, _, _ in specs]), merged([s for _, s, _ in specs], sizes), specs[0][2]]
+        [
+            _require_equal([n for n, _, _ in specs]),
+            merge_data([s for _, s, _ in specs], sizes),
+            specs[0][2],
+        ]
         for specs in _zip_parts(datas, "specs")
     ]
     others = _common_parts(datas, ("steps", "rules", "specs"))
@@ -75,7 +79,7 @@ def _zip_parts(datas: Sequence[dict], key: str) -> Iterator[tuple]:
     return zip(*[data[key] for data in datas], strict=True)
 
 
-def _same(values: list) -> Any:
+def _require_equal(values: list) -> Any:
     if any(value != values[0] for value in values):
         raise NoCommonForm
     return values[0]
@@ -83,25 +87,25 @@ def _same(values: list) -> Any:
 
 def _common_parts(datas: Sequence[dict], but: tuple[str, ...]) -> dict:
     """Returns the parts that must be equal in all samples: all except `but`."""
-    return _same([{k: v for k, v in data.items() if k not in but} for data in datas])
+    return _require_equal([{k: v for k, v in data.items() if k not in but} for data in datas])
 
 
 def _common_steps(datas: Sequence[dict], sizes: list[tuple]) -> list[dict]:
     """Merges the steps. Their attributes may depend on sizes."""
-    found = []
+    merged = []
     for steps in _zip_parts(datas, "steps"):
         common = _common_parts(steps, _SIZE_DEPENDENT)
         for part in _SIZE_DEPENDENT:
             if part in steps[0]:
-                common[part] = merged([step[part] for step in steps], sizes)
-        found.append(common)
-    return found
+                common[part] = merge_data([step[part] for step in steps], sizes)
+        merged.append(common)
+    return merged
 
 
 _SIZE_DEPENDENT = ("attrs", "arguments")
 
 
-def merged(values: list, sizes: list[tuple]) -> Any:
+def merge_data(values: list, sizes: list[tuple]) -> Any:
     """Merges data of equal structure, with formulas for integers that differ."""
     first = values[0]
     if all(type(value) is type(first) and value == first for value in values):
@@ -109,9 +113,9 @@ def merged(values: list, sizes: list[tuple]) -> Any:
     if all(type(value) is int for value in values):
         return formula(values, sizes)
     if all(type(value) is list and len(value) == len(first) for value in values):
-        return [merged(list(parts), sizes) for parts in zip(*values, strict=True)]
+        return [merge_data(list(parts), sizes) for parts in zip(*values, strict=True)]
     if all(type(value) is dict and value.keys() == first.keys() for value in values):
-        return {key: merged([value[key] for value in values], sizes) for key in first}
+        return {key: merge_data([value[key] for value in values], sizes) for key in first}
     raise NoCommonForm
 
 
@@ -123,7 +127,7 @@ def formula(values: list, sizes: list[tuple]) -> dict:
         if value != values[0]
     ]
     for groups in ([varying], [[i] for i in varying]):
-        terms = [_term(group, values, sizes) for group in groups if group]
+        terms = [_find_term(group, values, sizes) for group in groups if group]
         start = Fraction(values[0]) - sum(_evaluate_term(term, sizes[0]) for term in terms)
         if all(
             start + sum(_evaluate_term(term, size) for term in terms) == value
@@ -133,11 +137,11 @@ def formula(values: list, sizes: list[tuple]) -> dict:
     raise NoCommonForm
 
 
-def _term(group: list[int], values: list, sizes: list[tuple]) -> list:
+def _find_term(group: list[int], values: list, sizes: list[tuple]) -> list:
     """Returns the coefficient of the product of the sizes in `group`, and the group."""
-    at = next(k for k, size in enumerate(sizes) if k and size[group[0]] != sizes[0][group[0]])
-    grown = math.prod(sizes[at][i] for i in group) - math.prod(sizes[0][i] for i in group)
-    factor = (Fraction(values[at]) - Fraction(values[0])) / grown
+    other = next(k for k, size in enumerate(sizes) if k and size[group[0]] != sizes[0][group[0]])
+    growth = math.prod(sizes[other][i] for i in group) - math.prod(sizes[0][i] for i in group)
+    factor = (Fraction(values[other]) - Fraction(values[0])) / growth
     return [factor.numerator, factor.denominator, group]
 
 
@@ -159,7 +163,7 @@ def _common_constant(arrays: list[np.ndarray], sizes: list[tuple]) -> dict | Non
         numbers = [array.ravel().tolist() for array in arrays]
         elements = [_number(list(column), sizes) for column in zip(*numbers, strict=True)]
         return {"elements": elements, "shape": list(first.shape), "dtype": dtype}
-    shape = merged([list(array.shape) for array in arrays], sizes)
+    shape = merge_data([list(array.shape) for array in arrays], sizes)
     if first.size and all(np.all(array == first.flat[0]) for array in arrays):
         return {"filled": first.flat[0].item(), "shape": shape, "dtype": dtype}
     if first.ndim == 2 and all(np.array_equal(array, _triangle(array)) for array in arrays):
@@ -203,7 +207,7 @@ def constant_for(data: Mapping, sizes: Sequence[int]) -> np.ndarray:
     """Creates the constant that `_common_constant` described."""
     data = evaluate_formulas(data, sizes)
     dtype, shape = dtype_of(data["dtype"]), shape_of(data["shape"])
-    if math.prod(shape) > _MOST_FILLED:
+    if math.prod(shape) > _MAX_FILLED:
         raise ValueError(f"a constant of shape {shape} is too large")
     if "elements" in data:
         return np.array(data["elements"]).astype(dtype).reshape(shape)
@@ -224,17 +228,17 @@ def sizes_in(pattern: Any, arguments: Any, form: Mapping) -> tuple[int, ...] | N
     if len(specs) != len(leaves):
         return None
     for spec, leaf in zip(specs, leaves, strict=True):
-        held = tensor_or_variable(leaf)
+        tensor = tensor_or_variable(leaf)
         if not isinstance(spec, TensorSpec):
-            if held is not None or type(leaf) is not type(spec) or leaf != spec:
+            if tensor is not None or type(leaf) is not type(spec) or leaf != spec:
                 return None
-        elif held is None or not spec.is_compatible_with(held):
+        elif tensor is None or not spec.is_compatible_with(tensor):
             return None
     sizes = tuple(
         [
-            tensor_or_variable(leaves[place])._spec.shape[axis]
-            for place, axis in unknown_axes(pattern)
+            tensor_or_variable(leaves[leaf_index])._spec.shape[axis]
+            for leaf_index, axis in unknown_axes(pattern)
         ]
     )
-    fit = all(sizes[i] == size for i, size in form["fixed"])
-    return sizes if fit and all(len({sizes[i] for i in t}) == 1 for t in form["tied"]) else None
+    matches = all(sizes[i] == size for i, size in form["fixed"])
+    return sizes if matches and all(len({sizes[i] for i in t}) == 1 for t in form["tied"]) else None
