@@ -49,16 +49,16 @@ class ClusterResolver:
     ) -> str:
         """Returns the address of a task, by default of this one; empty if there is no such task."""
         kind = self.task_type if task_type is None else task_type
-        place = self.task_id if task_id is None else task_id
-        if kind is None or place is None:
+        index = self.task_id if task_id is None else task_id
+        if kind is None or index is None:
             return ""
         return _with_layer(
-            self.cluster_spec().task_address(kind, place), rpc_layer or self.rpc_layer
+            self.cluster_spec().task_address(kind, index), rpc_layer or self.rpc_layer
         )
 
     @property
     def environment(self) -> str:
-        """The environment that the cluster runs in; empty if nothing is known of it."""
+        """The environment that the cluster runs in; empty if it is unknown."""
         return ""
 
     def num_accelerators(
@@ -125,7 +125,7 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: Any = None,
     ) -> dict[str, int]:
-        """Returns the numbers that were passed, or those of this process."""
+        """Returns the numbers that were passed, or the numbers of this process."""
         return dict(self._accelerators or super().num_accelerators())
 
 
@@ -153,7 +153,7 @@ class UnionResolver(ClusterResolver):
         self.task_id = args[0].task_id if task_id is None else task_id
 
     def cluster_spec(self) -> ClusterSpec:
-        """Returns all jobs. The tasks of a job that several resolvers have are counted on."""
+        """Returns all jobs. Tasks of a job in several resolvers are numbered consecutively."""
         jobs: dict[str, list] = {}
         for resolver in self._resolvers:
             spec = resolver.cluster_spec()
@@ -192,16 +192,16 @@ class TFConfigClusterResolver(ClusterResolver):
         """The job of this process."""
         if self._task_type is not None:
             return self._task_type
-        found = _tf_config().get("task", {}).get("type")
-        return None if found is None else str(found)
+        task_type = _tf_config().get("task", {}).get("type")
+        return None if task_type is None else str(task_type)
 
     @property
     def task_id(self) -> int | None:
         """The index of this process in its job."""
         if self._task_id is not None:
             return int(self._task_id)
-        found = _tf_config().get("task", {}).get("index")
-        return None if found is None else int(found)
+        index = _tf_config().get("task", {}).get("index")
+        return None if index is None else int(index)
 
     @property
     def rpc_layer(self) -> str | None:
@@ -223,18 +223,18 @@ def _tf_config() -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        found = json.loads(text)
+        config = json.loads(text)
     except ValueError as error:
         raise ValueError(
             f"The environment variable TF_CONFIG is not JSON: {error}. Received: {text!r}."
         ) from None
-    parts = [found.get(part, {}) for part in ("cluster", "task")] if type(found) is dict else [0]
+    parts = [config.get(part, {}) for part in ("cluster", "task")] if type(config) is dict else [0]
     if not all(isinstance(part, dict) for part in parts):
         raise ValueError(
             "The environment variable TF_CONFIG must be a JSON object with the objects 'cluster' "
             f"and 'task'. Received: {text!r}."
         )
-    return found
+    return config
 
 
 class SlurmClusterResolver(ClusterResolver):
@@ -307,29 +307,29 @@ def expand_hostlist(text: str) -> list[str]:
     """Returns the hosts of a SLURM list: "n[1-2,07],m" is n1, n2, n07 and m."""
     hosts = []
     for part in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
-        found = [""]
+        names = [""]
         for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", part):
             endings = [plain] if plain else _expand_ranges(ranges)
-            found = [start + end for start in found for end in endings]
-        hosts += found
+            names = [start + end for start in names for end in endings]
+        hosts += names
     return hosts
 
 
 def _expand_ranges(text: str) -> list[str]:
-    found = []
+    suffixes = []
     for part in text.split(","):
         first, _, last = part.partition("-")
         numbers = range(int(first), int(last or first) + 1)
-        found += [str(n).zfill(len(first)) for n in numbers]
-    return found
+        suffixes += [str(n).zfill(len(first)) for n in numbers]
+    return suffixes
 
 
 def expand_counts(text: str) -> list[int]:
     """Returns the numbers of a SLURM list: "2(x3),1" is 2, 2, 2 and 1."""
-    found = []
+    counts = []
     for count, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", text):
-        found += [int(count)] * int(times or 1)
-    return found
+        counts += [int(count)] * int(times or 1)
+    return counts
 
 
 class KubernetesExecutableLocation(enum.Enum):

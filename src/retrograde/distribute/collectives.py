@@ -30,30 +30,32 @@ def all_reduce(op: ReduceOp, value: Any, bytes_per_pack: int = 0) -> Any:
     if not _has_others():
         return value
     leaves = list(nest.leaves(value))
-    found: list[Any] = list(leaves)
-    places = []
+    results: list[Any] = list(leaves)
+    indices = []
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, IndexedSlices):
-            found[i] = _all_rows(op, leaf)
+            results[i] = _concatenate_rows(op, leaf)
         elif leaf is not None:
-            places.append(i)
-    tensors = [as_tensor(leaves[i]) for i in places]
-    for i, y in zip(places, reduced(op, tensors, bytes_per_pack), strict=True):
-        found[i] = y
-    return nest.pack(value, iter(found))
+            indices.append(i)
+    tensors = [as_tensor(leaves[i]) for i in indices]
+    for i, y in zip(indices, reduce_tensors(op, tensors, bytes_per_pack), strict=True):
+        results[i] = y
+    return nest.pack(value, iter(results))
 
 
-def reduced(op: ReduceOp, tensors: Sequence[Tensor], bytes_per_pack: int = 0) -> list[Tensor]:
+def reduce_tensors(
+    op: ReduceOp, tensors: Sequence[Tensor], bytes_per_pack: int = 0
+) -> list[Tensor]:
     """Returns the sum or mean over all replicas of each tensor: one collective for each bucket."""
     if context.local is not None:
         sums = replica_threads.sum_over_replicas(tensors)
         return sums if op is ReduceOp.SUM else [divide_by_num_replicas(y) for y in sums]
-    found: list[Any] = [None] * len(tensors)
+    results: list[Any] = [None] * len(tensors)
     for bucket in buckets(tensors, bytes_per_pack or BUCKET_BYTES):
         sums = apply(collectives.all_reduce, tuple([tensors[i] for i in bucket]))
         for i, y in zip(bucket, sums, strict=True):
-            found[i] = y if op is ReduceOp.SUM else divide_by_num_replicas(y)
-    return found
+            results[i] = y if op is ReduceOp.SUM else divide_by_num_replicas(y)
+    return results
 
 
 def buckets(tensors: Sequence[Tensor], size: int) -> Iterator[list[int]]:
@@ -90,7 +92,7 @@ def divide_by_num_replicas(total: Tensor, num_replicas: int | None = None) -> Te
     return apply(ar.floor_divide, (total, count))
 
 
-def _all_rows(op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
+def _concatenate_rows(op: ReduceOp, slices: IndexedSlices) -> IndexedSlices:
     values = as_tensor(slices.values)
     values, indices = (all_gather(x, 0) for x in (values, as_tensor(slices.indices)))
     return IndexedSlices(
@@ -119,7 +121,7 @@ def _has_others() -> bool:
     )
 
 
-def combined(op: ReduceOp, tensors: Sequence[Any]) -> Tensor:
+def combine_local(op: ReduceOp, tensors: Sequence[Any]) -> Tensor:
     """Returns the sum or mean of the values of the replicas of this process."""
     parts = tuple([as_tensor(x) for x in tensors])
     (first,) = apply(collectives.sum_replicas, parts, {"replicas": len(parts)})

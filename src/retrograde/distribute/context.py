@@ -22,8 +22,8 @@ class _Context(threading.local):
 context = _Context()
 
 
-class Entered:
-    """A context manager in which a thread is in other surroundings."""
+class StrategyScope:
+    """A context manager that sets the strategy and the replica of a thread."""
 
     __slots__ = ("_before", "_has_others", "_in_replica", "_replica", "_strategy")
 
@@ -62,13 +62,13 @@ class OutsideStrategies:
     """
 
     def __enter__(self) -> None:
-        self._entered = Entered(None, in_replica=True)
-        self._entered.__enter__()
+        self._scope = StrategyScope(None, in_replica=True)
+        self._scope.__enter__()
         self._creators, scopes.variable_creators = scopes.variable_creators, []
 
     def __exit__(self, *error: object) -> None:
         scopes.variable_creators = self._creators
-        self._entered.__exit__(*error)
+        self._scope.__exit__(*error)
 
 
 def in_replica_of(strategy: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from retrograde.distribute.context import Entered
+from retrograde.distribute.context import StrategyScope
 from retrograde.distribute.reduction import as_reduce_op
 
 
@@ -39,20 +39,20 @@ class StrategyExtended:
         self, reduce_op: Any, value: Any, destinations: Any = None, options: Any = None
     ) -> Any:
         """Returns the sum or mean over all replicas."""
-        return self._strategy._reduced(as_reduce_op(reduce_op), value)
+        return self._strategy._reduce(as_reduce_op(reduce_op), value)
 
     def batch_reduce_to(
         self, reduce_op: Any, value_destination_pairs: Sequence[tuple], options: Any = None
     ) -> list:
         """Returns the sums or means of several values, in as few collectives as buckets allow."""
         values = [value for value, _ in value_destination_pairs]
-        return list(self._strategy._reduced(as_reduce_op(reduce_op), values))
+        return list(self._strategy._reduce(as_reduce_op(reduce_op), values))
 
     def update(
         self, var: Any, fn: Callable, args: Sequence = (), kwargs: Any = None, group: bool = True
     ) -> Any:
         """Calls `fn(var, *args)` to update a variable in the same way in all replicas."""
-        with Entered(self._strategy, in_replica=False):
+        with StrategyScope(self._strategy, in_replica=False):
             return fn(var, *args, **(kwargs or {}))
 
     def call_for_each_replica(self, fn: Callable, args: Sequence = (), kwargs: Any = None) -> Any:
@@ -69,4 +69,4 @@ class StrategyExtended:
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
         """Returns a context manager without effect."""
-        return Entered(self._strategy, in_replica=False)
+        return StrategyScope(self._strategy, in_replica=False)

@@ -48,19 +48,19 @@ def is_worker_loss(error: BaseException) -> bool:
 
 
 def within(seconds: float, f: Callable[[], Any]) -> Any:
-    """Returns `f()`, or `None` if it fails or takes longer, as calls of a dead coordinator do."""
-    found: list[Any] = []
+    """Returns `f()`, or `None` if it fails or takes longer, as calls to a dead coordinator do."""
+    results: list[Any] = []
 
     def run() -> None:
         try:
-            found.append(f())
+            results.append(f())
         except Exception:
             return
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(seconds)
-    return found[0] if found else None
+    return results[0] if results else None
 
 
 _ABORT_SECONDS = 6.0
@@ -125,7 +125,7 @@ def end_on_exceptions(report: Callable[[str], Any]) -> None:
             os._exit(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     def thread_hook(arguments: Any) -> None:
-        """Reports an exception in a thread; the main thread decides what becomes of it."""
+        """Reports an exception in a thread; the main thread handles it."""
         report(f"{arguments.exc_type.__name__} in thread {arguments.thread}")
         show_in_thread(arguments)
 

@@ -16,7 +16,7 @@ from retrograde.data.dataset import Dataset
 from retrograde.data.iterator import Iterator as DatasetIterator
 from retrograde.data.options import AutoShardPolicy
 from retrograde.distribute.file_sharding import TooFewFilesError, shard_files
-from retrograde.distribute.values import PerReplicaSpec, of_replicas
+from retrograde.distribute.values import PerReplicaSpec, combine_replicas
 from retrograde.ops.collectives import current_group
 from retrograde.values import nest
 from retrograde.values.arguments import as_text, expect
@@ -109,8 +109,9 @@ def distribute_dataset(strategy: Any, dataset: Any) -> Any:
     Each element of `dataset` is a global batch. With `AutoShardPolicy.FILE`, each worker reads its
     own files and splits batches into smaller ones. With `DATA`, all workers read all elements in
     the same order, and each keeps its rows. With `OFF`, each worker gets all rows, in batches that
-    are smaller by the number of workers; a shuffle without a seed has another order in each worker.
-    `AUTO` is `FILE` if the dataset reads at least one file per worker, and `DATA` otherwise.
+    are smaller by the number of workers; a shuffle without a seed has a different order in each
+    worker. `AUTO` is `FILE` if the dataset reads at least one file per worker, and `DATA`
+    otherwise.
     """
     expect(dataset, BaseDataset, "experimental_distribute_dataset", "a tf.data.Dataset")
     num_workers = strategy._input_context.num_input_pipelines
@@ -119,7 +120,7 @@ def distribute_dataset(strategy: Any, dataset: Any) -> Any:
         num_replicas = strategy.num_replicas_in_sync
         if num_replicas == 1:
             return DistributedDataset(dataset._node, dataset._options)
-        return _transformed(
+        return _transform(
             dataset,
             lambda elements: (shard_per_replica(x, num_replicas) for x in elements),
             num_replicas=num_replicas,
@@ -129,10 +130,8 @@ def distribute_dataset(strategy: Any, dataset: Any) -> Any:
         return sharded
     sharded = shard_by_files(dataset, num_workers, index)
     if sharded is not None:
-        return _transformed(
-            sharded, lambda elements: _pad_until_all_finish(elements, sharded), False
-        )
-    return _transformed(dataset, lambda elements: (shard(x, num_workers, index) for x in elements))
+        return _transform(sharded, lambda elements: _pad_until_all_finish(elements, sharded), False)
+    return _transform(dataset, lambda elements: (shard(x, num_workers, index) for x in elements))
 
 
 def distribute_unless_by_rows(strategy: Any, dataset: Any) -> Any:
@@ -158,15 +157,15 @@ def split_without_sharding(dataset: Any, num_workers: int, index: int) -> Datase
     """
     if policy_of(dataset) is not AutoShardPolicy.OFF:
         return None
-    node = _OrderOfWorker(dataset._node, index)
-    return _transformed(
+    node = _WorkerOrder(dataset._node, index)
+    return _transform(
         Dataset(node, dataset._options),
         lambda elements: _split_batches(elements, num_workers),
         preserves_count=False,
     )
 
 
-class _OrderOfWorker(_nodes.Step):
+class _WorkerOrder(_nodes.Step):
     """Makes shuffles without a seed differ between workers."""
 
     name = "OrderOfWorker"
@@ -191,7 +190,7 @@ def shard_by_files(dataset: Any, num_workers: int, index: int) -> Dataset | None
     """Returns `dataset` sharded by files, or `None` if workers shard each batch by rows instead.
 
     Each worker reads its own global batches and splits them into `num_workers` smaller ones. The
-    batches of all workers in one step then have as many rows as one global batch. Raises an
+    batches of all workers in one step together have the rows of one global batch. Raises an
     `InvalidArgumentError` if the policy is `FILE` and the dataset cannot be sharded by files.
     """
     policy = policy_of(dataset)
@@ -209,7 +208,7 @@ def shard_by_files(dataset: Any, num_workers: int, index: int) -> Dataset | None
         ) from None
     if node is not None:
         sharded = Dataset(node, dataset._options)
-        return _transformed(sharded, lambda elements: _split_batches(elements, num_workers), False)
+        return _transform(sharded, lambda elements: _split_batches(elements, num_workers), False)
     if policy is AutoShardPolicy.FILE:
         raise invalid(
             "experimental_distribute_dataset: AutoShardPolicy.FILE requires a dataset whose "
@@ -219,7 +218,7 @@ def shard_by_files(dataset: Any, num_workers: int, index: int) -> Dataset | None
     return None
 
 
-def _transformed(
+def _transform(
     dataset: Any,
     make: Callable[[Iterator], Iterator],
     preserves_count: bool = True,
@@ -253,7 +252,7 @@ def shard(element: Any, num_shards: int, index: int) -> Any:
 
 def shard_per_replica(element: Any, num_replicas: int) -> Any:
     """Returns the shards of a global batch for the replicas of this process."""
-    return of_replicas([shard(element, num_replicas, i) for i in range(num_replicas)])
+    return combine_replicas([shard(element, num_replicas, i) for i in range(num_replicas)])
 
 
 def without_rows(element: Any) -> Any:
@@ -307,15 +306,15 @@ def distribute_dataset_from_function(strategy: Any, dataset_fn: Callable) -> Any
         replicas = strategy.num_replicas_in_sync
         if replicas == 1:
             return DistributedDataset(dataset._node, dataset._options)
-        return _transformed(dataset, lambda elements: _group_by_replica(elements, replicas), False)
-    return _transformed(dataset, lambda elements: _pad_until_all_finish(elements, dataset), False)
+        return _transform(dataset, lambda elements: _group_by_replica(elements, replicas), False)
+    return _transform(dataset, lambda elements: _pad_until_all_finish(elements, dataset), False)
 
 
 def _group_by_replica(elements: Iterator, replicas: int) -> Iterator:
     """Yields one element per replica. The last group is padded with empty batches."""
     while group := list(itertools.islice(elements, replicas)):
         missing = replicas - len(group)
-        yield of_replicas(group + [without_rows(group[0])] * missing)
+        yield combine_replicas(group + [without_rows(group[0])] * missing)
 
 
 def _pad_until_all_finish(elements: Iterator, dataset: Any) -> Iterator:

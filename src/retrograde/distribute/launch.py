@@ -27,7 +27,7 @@ _PORT = 29400  # of the coordinator, if hosts are named without ports
 
 
 class Cluster(NamedTuple):
-    """The workers of a launch: `workers` on each of `hosts`, which are none for this machine."""
+    """The workers of a launch: `workers` on each of `hosts`, or on this machine without hosts."""
 
     workers: int
     hosts: Sequence[str] = ()
@@ -43,12 +43,12 @@ class Cluster(NamedTuple):
         """Returns the addresses of all workers. On this machine, new ports at each start."""
         if not self.hosts:
             return [f"127.0.0.1:{port}" for port in free_ports(self.workers)]
-        found = []
+        addresses = []
         for host in self.hosts:
             name, _, port = host.partition(":")
             first = int(port or _PORT)
-            found += [f"{name}:{first + i}" for i in range(self.workers)]
-        return found
+            addresses += [f"{name}:{first + i}" for i in range(self.workers)]
+        return addresses
 
 
 def free_ports(count: int) -> list[int]:
@@ -78,13 +78,13 @@ def launch(
             failure = run.wait(requests)
             if failure is None or requests.received or restart == max_restarts:
                 break
-            console.say(f"{failure}; restart {restart + 1} of {max_restarts}")
+            console.write_line(f"{failure}; restart {restart + 1} of {max_restarts}")
         console.clear()
         if requests.received:
             return 128 + requests.received[0]
         if failure is None:
             return 0
-        console.say(str(failure))
+        console.write_line(str(failure))
         return failure.code
 
 
@@ -101,7 +101,7 @@ class Failure(NamedTuple):
 
 
 class Requests:
-    """The signals that ask the launcher to stop, in the order in which they were received."""
+    """The signals that ask the launcher to stop, in the order of their arrival."""
 
     def __init__(self) -> None:
         self.received: list[int] = []
@@ -195,15 +195,15 @@ class Run:
         return max(failed, key=lambda failure: failure.code, default=None)
 
     def _first_failure(self, seen: Failure) -> Failure:
-        """Returns the worker because of which the others fail, soon after or before.
+        """Returns the worker that failed first and made the others fail.
 
         A worker that loses another one fails with code 1. The coordinator ends after the others.
         """
         end = time.monotonic() + _SETTLE_SECONDS
         while seen.code == 1 and self._count_running() and time.monotonic() < end:
             time.sleep(_POLL_SECONDS)
-            found = self._failure()
-            seen = found if found.code > 1 else seen
+            failure = self._failure()
+            seen = failure if failure.code > 1 else seen
         return seen
 
     def stop(self, number: int, requests: Requests | None = None) -> None:
@@ -265,7 +265,7 @@ class Console:
         for line in _lines(source):
             self._write(f"[{rank:{self._width}}] {line}")
 
-    def say(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         """Writes a line of the launcher itself."""
         self._write(f"[launch] {text}")
 

@@ -9,7 +9,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable, VariableAggregation
 from retrograde.distribute import collectives
 from retrograde.distribute.context import context
-from retrograde.distribute.replica_threads import meet
+from retrograde.distribute.replica_threads import merge_across_replicas
 from retrograde.distribute.variables import REDUCE_OPS, DistributedVariable, SyncOnRead
 from retrograde.ops.conversion import as_tensor
 
@@ -18,7 +18,7 @@ class LocalMirroredVariable(DistributedVariable):
     """A variable whose replicas share one value, because it is the same in all of them.
 
     A value that is assigned in replicas is aggregated, and then assigned once. Without an
-    aggregation, that of the first replica is assigned.
+    aggregation, the value of the first replica is assigned.
     """
 
     __slots__ = ()
@@ -32,16 +32,16 @@ class LocalMirroredVariable(DistributedVariable):
             return
 
         def merge(values: list) -> list:
-            write(self, self._aggregated(values))
+            write(self, self._aggregate(values))
             return [None] * len(values)
 
-        meet(how, value, merge)
+        merge_across_replicas(how, value, merge)
 
-    def _aggregated(self, values: list) -> Any:
+    def _aggregate(self, values: list) -> Any:
         if self._aggregation not in REDUCE_OPS:
             return values[0]
         tensors = [as_tensor(value, self._spec.dtype) for value in values]
-        return collectives.combined(REDUCE_OPS[self._aggregation], tensors)
+        return collectives.combine_local(REDUCE_OPS[self._aggregation], tensors)
 
 
 class LocalSyncOnReadVariable(SyncOnRead):
@@ -61,21 +61,21 @@ class LocalSyncOnReadVariable(SyncOnRead):
             for _ in range(strategy.num_replicas_in_sync - 1)
         ]
 
-    def _of_replica(self) -> Variable:
+    def _replica_variable(self) -> Variable:
         """Returns the variable of this replica. The first replica uses this object."""
         return [self, *self._others][context.replica]
 
     def _read(self) -> Tensor:
         if self._in_replica:
-            return super()._read() if not context.replica else self._of_replica()._read()
+            return super()._read() if not context.replica else self._replica_variable()._read()
         if self._aggregation not in REDUCE_OPS:
             return super()._read()
         parts = [super()._read(), *[other._read() for other in self._others]]
-        return collectives.combined(REDUCE_OPS[self._aggregation], parts)
+        return collectives.combine_local(REDUCE_OPS[self._aggregation], parts)
 
     def _write_value(self, write: Callable[[Variable, Any], Any], value: Any, how: str) -> None:
         if self._in_replica:
-            write(self._of_replica(), value)
+            write(self._replica_variable(), value)
             return
         value = self._share(value, how)
         for variable in (self, *self._others):

@@ -8,17 +8,17 @@ from typing import Any
 
 from retrograde.core.variable import VariableSynchronization
 from retrograde.distribute import collectives
-from retrograde.distribute.context import Entered, context
+from retrograde.distribute.context import StrategyScope, context
 from retrograde.distribute.input import InputContext, ValueContext
 from retrograde.distribute.local_variables import LocalMirroredVariable, LocalSyncOnReadVariable
 from retrograde.distribute.reduction import ReduceOp
-from retrograde.distribute.replica_threads import ReplicaThreads, meet
+from retrograde.distribute.replica_threads import ReplicaThreads, merge_across_replicas
 from retrograde.distribute.strategy import Strategy
 from retrograde.distribute.values import (
     DistributedValues,
     PerReplica,
+    combine_replicas,
     local_results,
-    of_replicas,
     value_of_replica,
 )
 from retrograde.ops.conversion import as_tensor
@@ -38,14 +38,14 @@ class MirroredStrategy(Strategy):
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
         super().__init__()
-        found = _local_devices()
+        available = _local_devices()
         if devices is None:
-            self._devices = found
+            self._devices = available
         else:
             self._devices = tuple(map(_canonical, devices))
-            if len(self._devices) > 1 and not set(self._devices) <= set(found):
+            if len(self._devices) > 1 and not set(self._devices) <= set(available):
                 raise ValueError(
-                    f"MirroredStrategy: this process has the devices {list(found)}. Received: "
+                    f"MirroredStrategy: this process has the devices {list(available)}. Received: "
                     f"devices={shown(list(devices))}. Divide the CPU with "
                     "tf.config.set_logical_device_configuration before JAX starts."
                 )
@@ -68,8 +68,8 @@ class MirroredStrategy(Strategy):
             local_args, local_kwargs = value_of_replica((tuple(args), kwargs), replica)
             return lambda: fn(*local_args, **local_kwargs)
 
-        with self._entered(in_replica=False):
-            return of_replicas(ReplicaThreads(self, list(map(function, range(count)))).run())
+        with self._enter_scope(in_replica=False):
+            return combine_replicas(ReplicaThreads(self, list(map(function, range(count)))).run())
 
     def _jax_devices(self) -> list:
         """Returns the JAX devices of the replicas."""
@@ -83,23 +83,23 @@ class MirroredStrategy(Strategy):
             return super()._merge_call(merge_fn, args, kwargs)
 
         def merge(values: list) -> list:
-            args, kwargs = of_replicas(values)
-            with Entered(self, in_replica=False):
+            args, kwargs = combine_replicas(values)
+            with StrategyScope(self, in_replica=False):
                 result = merge_fn(self, *args, **kwargs)
             return [value_of_replica(result, i) for i in range(len(values))]
 
-        return meet("merge_call", (args, kwargs), merge)
+        return merge_across_replicas("merge_call", (args, kwargs), merge)
 
     def _first(self, structure: Any) -> Any:
         return value_of_replica(structure, 0)
 
-    def _reduced(self, op: ReduceOp, value: Any) -> Any:
+    def _reduce(self, op: ReduceOp, value: Any) -> Any:
         if len(self._devices) == 1:
             return value
-        leaves = [self._reduced_leaf(op, leaf) for leaf in nest.leaves(value)]
+        leaves = [self._reduce_leaf(op, leaf) for leaf in nest.leaves(value)]
         return nest.pack(value, iter(leaves))
 
-    def _reduced_leaf(self, op: ReduceOp, value: Any) -> Any:
+    def _reduce_leaf(self, op: ReduceOp, value: Any) -> Any:
         if not isinstance(value, DistributedValues):
             if op is ReduceOp.SUM:
                 raise ValueError(
@@ -107,9 +107,9 @@ class MirroredStrategy(Strategy):
                     f"given reduce op {op}."
                 )
             return value
-        return collectives.combined(op, value.values)
+        return collectives.combine_local(op, value.values)
 
-    def _regrouped(self, parts: list) -> Any:
+    def _regroup(self, parts: list) -> Any:
         return parts[0] if len(parts) == 1 else PerReplica(parts)
 
     def gather(self, value: Any, axis: int) -> Any:
@@ -120,16 +120,18 @@ class MirroredStrategy(Strategy):
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
         """Returns the results of `value_fn(context)` for all replicas."""
         count = self.num_replicas_in_sync
-        return self._regrouped([value_fn(ValueContext(i, count)) for i in range(count)])
+        return self._regroup([value_fn(ValueContext(i, count)) for i in range(count)])
 
     def _create_variable(self, create: Callable, **arguments: Any) -> Any:
         """Creates a variable once, for all replicas."""
         del create  # creates plain variables
         if context.local is not None:  # in a replica
-            return meet("Variable", arguments, lambda values: self._created_once(values))
+            return merge_across_replicas(
+                "Variable", arguments, lambda values: self._create_once(values)
+            )
         return self._new_variable(arguments)
 
-    def _created_once(self, values: list) -> list:
+    def _create_once(self, values: list) -> list:
         return [self._new_variable(values[0])] * len(values)
 
     def _new_variable(self, arguments: dict) -> Any:

@@ -64,11 +64,11 @@ class MultiWorkerMirroredStrategy(Strategy):
         """Calls `fn` in the replica of this worker and returns its result."""
         if self._group.size == 1:
             return super().run(fn, args, kwargs)
-        with self._entered(in_replica=True), random_state.in_replica(self._rank):
+        with self._enter_scope(in_replica=True), random_state.in_replica(self._rank):
             return fn(*args, **(kwargs or {}))
 
-    def _reduced(self, op: ReduceOp, value: Any) -> Any:
-        return value if self._group.size == 1 else super()._reduced(op, value)
+    def _reduce(self, op: ReduceOp, value: Any) -> Any:
+        return value if self._group.size == 1 else super()._reduce(op, value)
 
     def _create_variable(self, create: Callable, **arguments: Any) -> Any:
         """Creates a variable with the initial value of the first worker."""

@@ -166,7 +166,7 @@ def _exit() -> None:
 class _Notice:
     """A notice to stop, which all workers follow after the same number of runs.
 
-    A worker that learns of it publishes how many runs it has begun, and begins no other one until
+    A worker that receives it publishes how many runs it has begun, and begins no other run until
     all workers have published theirs. All of them continue to the largest number.
     """
 
@@ -179,7 +179,7 @@ class _Notice:
         self._last_run: int | None = None
 
     def announce(self) -> None:
-        """Tells all workers of the notice."""
+        """Announces the notice to all workers."""
         if self._group.size == 1:
             self._publish()
         else:
@@ -207,9 +207,11 @@ class _Notice:
                 return False
         if self._last_run is None:
             others = [i for i in range(self._group.size) if i != self._group.rank]
-            what = "the step at which all workers save"
-            begun = [int(self._group.wait_for(f"{self._key}/{i}", i, what)) for i in others]
-            self._last_run = max([self._begun, *begun])
+            awaited = "the step at which all workers save"
+            others_begun = [
+                int(self._group.wait_for(f"{self._key}/{i}", i, awaited)) for i in others
+            ]
+            self._last_run = max([self._begun, *others_begun])
         return runs >= self._last_run
 
 
@@ -243,12 +245,12 @@ class _Notices:
             self._watch()
 
     def _watch(self) -> None:
-        for place, notice in enumerate(list(self._pending)):
+        for index, notice in enumerate(list(self._pending)):
             is_announced = False
             while not self._is_stopped:
                 if not self._received.is_set() and self._watcher_fn and self._watcher_fn():
                     self._receive()
-                is_due = not place or time.monotonic() > self._deadline - self._spare
+                is_due = index == 0 or time.monotonic() > self._deadline - self._spare
                 if self._received.is_set() and is_due and not is_announced:
                     notice.announce()
                     is_announced = True

@@ -75,7 +75,7 @@ class CrossDeviceOps:
         from retrograde.distribute import collectives
 
         values = getattr(per_replica_value, "values", (per_replica_value,))
-        return collectives.combined(as_reduce_op(reduce_op), values)
+        return collectives.combine_local(as_reduce_op(reduce_op), values)
 
     def batch_reduce(
         self, reduce_op: ReduceOp | str, value_destination_pairs: Any, options: Any = None

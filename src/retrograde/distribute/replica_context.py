@@ -1,4 +1,4 @@
-"""ReplicaContext: what code of a replica knows and does about the other replicas."""
+"""ReplicaContext: the replica that code runs in, and its collectives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrograde.distribute import collectives
-from retrograde.distribute.context import Entered
+from retrograde.distribute.context import StrategyScope
 from retrograde.distribute.reduction import ReduceOp, as_reduce_op
 from retrograde.values import nest
 
@@ -73,12 +73,12 @@ class ReplicaContext:
         return self.strategy._merge_call(merge_fn, tuple(args), dict(kwargs or {}))
 
     def __enter__(self) -> ReplicaContext:
-        self._entered = Entered(self.strategy, in_replica=True, replica=self._replica)
-        self._entered.__enter__()
+        self._scope = StrategyScope(self.strategy, in_replica=True, replica=self._replica)
+        self._scope.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._entered.__exit__(*error)
+        self._scope.__exit__(*error)
 
     def __repr__(self) -> str:
         return f"<replica {self._replica} of {self.num_replicas_in_sync}>"

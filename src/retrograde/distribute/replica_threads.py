@@ -31,7 +31,7 @@ class _Point(NamedTuple):
 
 
 class _Cancelled(BaseException):
-    """Ends a replica after another one has failed."""
+    """Ends a replica after another replica has failed."""
 
 
 class _Replica(threading.Thread):
@@ -103,7 +103,7 @@ class ReplicaThreads:
         self._replicas = [_Replica(self, i, f) for i, f in enumerate(functions)]
 
     def enter(self, replica: _Replica) -> None:
-        """Prepares the thread of a replica: it continues what the calling thread does."""
+        """Sets up the thread of a replica with the state of the calling thread."""
         thread.recorders = Recorders(self._recorders)
         scopes.variable_creators, scopes.name_scopes = list(self._creators), list(self._name_scopes)
         random_state.share_state(self._random_state)
@@ -116,7 +116,7 @@ class ReplicaThreads:
         try:
             self._run_round([None] * len(waiting))
             while not all(replica.has_ended for replica in waiting):
-                self._run_round(self._merged())
+                self._run_round(self._compute_collective())
             return [replica.result for replica in waiting]
         finally:
             for replica in waiting:
@@ -137,7 +137,7 @@ class ReplicaThreads:
                 tracer.replica_rounds = ReplicaRounds(self._strategy._jax_devices)
             tracer.replica_rounds.rounds.append(parts)
 
-    def _merged(self) -> Sequence:
+    def _compute_collective(self) -> Sequence:
         """Computes the collective at which all replicas wait."""
         points = [replica.point for replica in self._replicas]
         names = [None if point is None else point.name for point in points]
@@ -153,7 +153,7 @@ class ReplicaThreads:
         return points[0].merge([point.value for point in points])
 
 
-def meet(name: str, value: Any, merge: Callable[[list], Sequence]) -> Any:
+def merge_across_replicas(name: str, value: Any, merge: Callable[[list], Sequence]) -> Any:
     """Returns the result of this replica of `merge(values of all replicas)`."""
     replica = context.local
     tracer = thread.recorders.tracer
@@ -172,9 +172,9 @@ def sum_over_replicas(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Returns the sum of each tensor over the replicas of this process; its gradient is a sum."""
 
     def merge(values: list) -> list:
-        return [_sums(values)] * len(values)
+        return [_sum_tensors(values)] * len(values)
 
-    sums = meet("all_reduce", list(tensors), merge)
+    sums = merge_across_replicas("all_reduce", list(tensors), merge)
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         gs = g if type(g) is tuple else (g,)
@@ -184,18 +184,18 @@ def sum_over_replicas(tensors: Sequence[Tensor]) -> list[Tensor]:
     return list(record_custom("all_reduce", rule, list(tensors), list(sums)))
 
 
-def _sums(values: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+def _sum_tensors(values: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     """Returns the sum of each tensor over the replicas. Tensors of one dtype are added at once."""
     rows = list(zip(*values, strict=True))
-    found: list[Any] = [None] * len(rows)
+    results: list[Any] = [None] * len(rows)
     dtypes = [row[0]._spec.dtype for row in rows]
     for dtype in dict.fromkeys(dtypes):
-        places = [i for i, other in enumerate(dtypes) if other == dtype]
-        inputs = tuple([x for i in places for x in rows[i]])
+        indices = [i for i, other in enumerate(dtypes) if other == dtype]
+        inputs = tuple([x for i in indices for x in rows[i]])
         sums = apply(collectives.sum_replicas, inputs, {"replicas": len(values)})
-        for i, y in zip(places, sums, strict=True):
-            found[i] = y
-    return found
+        for i, y in zip(indices, sums, strict=True):
+            results[i] = y
+    return results
 
 
 def gather_from_replicas(x: Tensor, axis: int) -> Tensor:
@@ -204,10 +204,10 @@ def gather_from_replicas(x: Tensor, axis: int) -> Tensor:
     def merge(values: list) -> list:
         sizes = [value._spec.shape[axis] for value in values]
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
-        whole = concat(*values, axis=axis)
-        return [(whole, start) for start in starts]
+        gathered = concat(*values, axis=axis)
+        return [(gathered, start) for start in starts]
 
-    whole, start = meet("all_gather", x, merge)
+    gathered, start = merge_across_replicas("all_gather", x, merge)
     size = x._spec.shape[axis]
 
     def rule(_needed: tuple[bool, ...], g: Any) -> list:
@@ -217,4 +217,4 @@ def gather_from_replicas(x: Tensor, axis: int) -> Tensor:
         where[axis] = (start, start + size, 1)
         return [take_slice(total, where=tuple(where))]
 
-    return record_custom("all_gather", rule, [x], whole)
+    return record_custom("all_gather", rule, [x], gathered)

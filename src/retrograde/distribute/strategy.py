@@ -11,7 +11,7 @@ import numpy as np
 
 from retrograde.core.tensor import Tensor
 from retrograde.distribute import collectives
-from retrograde.distribute.context import Entered, context, enter
+from retrograde.distribute.context import StrategyScope, context, enter
 from retrograde.distribute.extended import StrategyExtended
 from retrograde.distribute.input import (
     InputContext,
@@ -79,12 +79,12 @@ class Strategy:
                 f"Mixing different tf.distribute.Strategy objects: {present!r} is not {self!r}. "
                 "Leave the scope of the one before the scope of the other."
             )
-        return self._entered(in_replica=False)
+        return self._enter_scope(in_replica=False)
 
     @contextlib.contextmanager
-    def _entered(self, in_replica: bool) -> Any:
+    def _enter_scope(self, in_replica: bool) -> Any:
         creators = scopes.variable_creators
-        with Entered(self, in_replica, self._rank):
+        with StrategyScope(self, in_replica, self._rank):
             if self.num_replicas_in_sync == 1 or self._create_variable in creators:
                 yield self
                 return
@@ -111,7 +111,7 @@ class Strategy:
             context.strategy, context.in_replica, context.replica = before
 
     def _merge_call(self, merge_fn: Callable, args: tuple, kwargs: dict) -> Any:
-        with Entered(self, in_replica=False, replica=context.replica):
+        with StrategyScope(self, in_replica=False, replica=context.replica):
             return merge_fn(self, *args, **kwargs)
 
     def _first(self, structure: Any) -> Any:
@@ -126,26 +126,26 @@ class Strategy:
         """
         op = as_reduce_op(reduce_op)
         if axis is None:
-            return self._reduced(op, value)
+            return self._reduce(op, value)
         if self.num_replicas_in_sync == 1:
             return (reduce_sum if op is ReduceOp.SUM else reduce_mean)(value, axis)
         parts = [as_tensor(part) for part in local_results(value)]
-        total = self._reduced(ReduceOp.SUM, self._distributed(parts, axis))
+        total = self._reduce(ReduceOp.SUM, self._distributed(parts, axis))
         if op is ReduceOp.SUM:
             return total
         counts = [Tensor(np.array(x._spec.shape[axis], np.int64)[()]) for x in parts]
-        count = self._reduced(ReduceOp.SUM, self._regrouped(counts))
+        count = self._reduce(ReduceOp.SUM, self._regroup(counts))
         return total / to_dtype(count, total._spec.dtype)
 
     def _distributed(self, parts: list, axis: int) -> Any:
-        return self._regrouped([reduce_sum(part, axis) for part in parts])
+        return self._regroup([reduce_sum(part, axis) for part in parts])
 
-    def _regrouped(self, parts: list) -> Any:
+    def _regroup(self, parts: list) -> Any:
         """Returns the values of the replicas of this process as one."""
         (part,) = parts
         return part
 
-    def _reduced(self, op: ReduceOp, value: Any) -> Any:
+    def _reduce(self, op: ReduceOp, value: Any) -> Any:
         return collectives.all_reduce(op, value, self._bytes_per_pack(None))
 
     def gather(self, value: Any, axis: int) -> Any:
@@ -174,8 +174,8 @@ class Strategy:
         return self.distribute_datasets_from_function(dataset_fn, options)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable) -> Any:
-        """Returns what `value_fn` returns for the contexts of the replicas of this process."""
-        return self._regrouped([value_fn(ValueContext(self._rank, self.num_replicas_in_sync))])
+        """Returns the result of `value_fn` for the contexts of the replicas of this process."""
+        return self._regroup([value_fn(ValueContext(self._rank, self.num_replicas_in_sync))])
 
     def check_in_sync(self, variables: Sequence[Any] | None = None) -> None:
         """Raises a `FailedPreconditionError` if mirrored variables differ between replicas.
@@ -228,9 +228,9 @@ def get_replica_context() -> ReplicaContext | None:
 
 
 def experimental_set_strategy(strategy: Strategy | None) -> None:
-    """Makes `strategy` that of this thread from now on; `None` is the default strategy."""
+    """Sets the strategy of this thread; `None` sets the default strategy."""
     if context.strategy is not None:
         scopes.variable_creators = []
     enter(None, in_replica=True, replica=0)
     if strategy is not None:
-        strategy._entered(in_replica=False).__enter__()
+        strategy._enter_scope(in_replica=False).__enter__()

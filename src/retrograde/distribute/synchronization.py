@@ -17,7 +17,7 @@ def check_in_sync(strategy: Any, variables: Sequence[Any]) -> None:
     """Raises a `FailedPreconditionError` that names the variables whose values differ."""
     checked = [
         (v.name, _digest(v))
-        for v in map(_held, variables)
+        for v in map(_unwrap, variables)
         if v.synchronization is not VariableSynchronization.ON_READ
     ]
     group = current_group()
@@ -46,17 +46,17 @@ def variables_of_all_workers(created: Sequence[Any]) -> list[Any]:
 
     Workers create the same variables in the same order, but may free them at different times.
     """
-    found = {i: v for i, v in enumerate([ref() for ref in created]) if v is not None}
+    alive = {i: v for i, v in enumerate([ref() for ref in created]) if v is not None}
     group = current_group()
     if group.size == 1:
-        return list(found.values())
+        return list(alive.values())
     numbers, counts = np.unique(
-        group.all_gather(np.array(list(found), np.int64), 0), return_counts=True
+        group.all_gather(np.array(list(alive), np.int64), 0), return_counts=True
     )
-    return [found[i] for i in numbers[counts == group.size].tolist()]
+    return [alive[i] for i in numbers[counts == group.size].tolist()]
 
 
-def _held(variable: Any) -> Any:
+def _unwrap(variable: Any) -> Any:
     """Returns the variable that a Keras variable holds."""
     return getattr(variable, "_value", variable)
 

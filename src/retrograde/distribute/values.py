@@ -83,25 +83,25 @@ class Mirrored(DistributedValues):
 
 
 def value_of_replica(structure: Any, replica: int) -> Any:
-    """Returns `structure` with the values of one replica in place of those of all."""
+    """Returns `structure` with only the values of one replica."""
 
-    def chosen(leaf: Any) -> Any:
+    def select(leaf: Any) -> Any:
         return leaf.values[replica] if isinstance(leaf, DistributedValues) else leaf
 
-    return nest.pack(structure, iter([chosen(leaf) for leaf in nest.leaves(structure)]))
+    return nest.pack(structure, iter([select(leaf) for leaf in nest.leaves(structure)]))
 
 
-def of_replicas(structures: Sequence[Any]) -> Any:
+def combine_replicas(structures: Sequence[Any]) -> Any:
     """Returns one structure with a `PerReplica` for the leaves of several, one of each replica."""
     first = structures[0]
     if len(structures) == 1:
         return first
     leaves = [list(nest.leaves(structure)) for structure in structures]
     rows = zip(*leaves, strict=True)
-    return nest.pack(first, iter([_regrouped(row) for row in rows]))
+    return nest.pack(first, iter([_regroup(row) for row in rows]))
 
 
-def _regrouped(row: tuple) -> Any:
+def _regroup(row: tuple) -> Any:
     if all(value is row[0] for value in row):
         return row[0]
     return PerReplica(row)

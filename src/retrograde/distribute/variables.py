@@ -1,7 +1,7 @@
 """Variables of strategies with several replicas.
 
-In this module, each process has one replica. `local_variables.py` has those of a process with
-several replicas.
+In this module, each process has one replica. `local_variables.py` contains the variables of a
+process with several replicas.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class MirroredVariable(DistributedVariable):
     __slots__ = ()
 
     def _write_value(self, write: Callable[[Variable, Any], Any], value: Any, how: str) -> None:
-        write(self, self._aggregated(value) if self._in_replica else value)
+        write(self, self._aggregate(value) if self._in_replica else value)
 
-    def _aggregated(self, value: Any) -> Any:
+    def _aggregate(self, value: Any) -> Any:
         aggregation = self._aggregation
         if aggregation is VariableAggregation.NONE:
             return value

@@ -14,7 +14,7 @@ from retrograde.core.variable import VariableAggregation
 from retrograde.distribute.context import OutsideStrategies, context
 from retrograde.distribute.input import shard
 from retrograde.distribute.local_variables import variables_of_replicas
-from retrograde.distribute.values import of_replicas, value_of_replica
+from retrograde.distribute.values import combine_replicas, value_of_replica
 from retrograde.distribute.variables import MirroredVariable
 from retrograde.keras_backend.batches import LocalBatch, to_tensors
 from retrograde.ops.collectives import current_group
@@ -124,7 +124,7 @@ def _local_batch(strategy, batch):
     all_rows = _count_rows(batch)
     rows = list(map(_count_rows, local))
     local = [x if n else shard(batch, all_rows, 0) for x, n in zip(local, rows, strict=True)]
-    return of_replicas(local), tuple([n / all_rows for n in rows])
+    return combine_replicas(local), tuple([n / all_rows for n in rows])
 
 
 def _distributed_batch(batch, per_worker):
@@ -133,7 +133,7 @@ def _distributed_batch(batch, per_worker):
     rows = list(map(_count_rows, local))
     all_rows = sum(current_group().all_gather(np.array(rows, np.int64), 0).tolist())
     local = [x if n else _row_of_zeros(x) for x, n in zip(local, rows, strict=True)]
-    return of_replicas(local), tuple([n / max(all_rows, 1) for n in rows])
+    return combine_replicas(local), tuple([n / max(all_rows, 1) for n in rows])
 
 
 def _count_rows(batch):
