@@ -24,12 +24,12 @@ _REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # the types of 
 
 
 def backward_pass(
-    entries: list[tuple], cotangents: Cotangents, wanted: set[int], needed: set | None
+    entries: list[tuple], cotangents: Cotangents, source_ids: set[int], needed: set | None
 ) -> None:
     """Propagates cotangents from targets to sources, and empties `entries` from the end.
 
-    `wanted` are the ids of the sources. Rules run only for inputs in `needed`, or for all inputs if
-    it is `None`. Traces read `plan` and `out` from this frame to locate a rule.
+    `source_ids` are the ids of the sources. Rules run only for inputs in `needed`, or for all
+    inputs if it is `None`. Traces read `plan` and `out` from this frame to locate a rule.
     """
     mode = ON_TENSORS if cotangents.on_tensors else ON_ARRAYS
     # A rule on tensors applies primitives, which enter the quiet context themselves.
@@ -41,9 +41,9 @@ def backward_pass(
         while entries:
             plan, ids, out, saved, attrs = entry = entries.pop()
             if type(out) is tuple:
-                g = cotangents.of_outputs(out, wanted, plan.takes_none)
+                g = cotangents.get_outputs(out, source_ids, plan.takes_none)
             else:
-                g = cotangents.get(out) if out in wanted else take(out, None)
+                g = cotangents.get(out) if out in source_ids else take(out, None)
             if type(g) is IndexedSlices and not plan.passes_rows:
                 g = run(indexed_slices.dense, g)
             if g is not None:
@@ -121,7 +121,7 @@ class Cotangents(dict):
             thread.recorders.quietly(self.add, key, value)
 
     def add(self, key: int, value: Any) -> None:
-        """Does the same as `deposit`, in a context in which NumPy does not warn."""
+        """Does the same as `deposit`, without NumPy warnings."""
         before = self.get(key)
         if before is None:
             if value is not None:
@@ -161,7 +161,7 @@ class Cotangents(dict):
     def check(self, entry: tuple, g: Any, before: list[tuple]) -> int:
         """Keeps the state of the pass if the gradient of a call is the first non-finite one.
 
-        `g` is the cotangent of its outputs, and `before` are the entries that are left. Returns the
+        `g` is the cotangent of its outputs, and `before` are the remaining entries. Returns the
         number of flags that have been set so far.
         """
         if self.monitored and not all(is_finite(self.get(i)) for i in entry[1]):
@@ -171,21 +171,21 @@ class Cotangents(dict):
             self.nonfinite = NonFinite(entry, g if type(g) is tuple else (g,), list(before), kept)
         return thread.flags.count
 
-    def of_outputs(self, out: tuple, wanted: set[int], none: bool = False) -> tuple | None:
+    def get_outputs(self, out: tuple, source_ids: set[int], none: bool = False) -> tuple | None:
         """Returns the cotangents of all outputs of one call, or `None` if none was used.
 
         The cotangent of an output that was not used is zeros, or `None` if `none` is true.
         """
-        found = [self.get(i) if i in wanted else self.pop(i, None) for i, _ in out]
-        if all(g is None for g in found):
+        cotangents = [self.get(i) if i in source_ids else self.pop(i, None) for i, _ in out]
+        if all(g is None for g in cotangents):
             return None
-        whole = []
-        for g, (_, spec) in zip(found, out, strict=True):
+        completed = []
+        for g, (_, spec) in zip(cotangents, out, strict=True):
             if g is None and not none:
                 zeros = np.zeros(spec.shape, spec.dtype)
                 g = Tensor(zeros) if self.on_tensors else zeros
-            whole.append(indexed_slices.dense(g) if type(g) is IndexedSlices else g)
-        return tuple(whole)
+            completed.append(indexed_slices.dense(g) if type(g) is IndexedSlices else g)
+        return tuple(completed)
 
 
 def _references() -> int:
@@ -218,9 +218,9 @@ def _are_finite(array: Any, g: Any) -> bool:
     return array.size > _SMALL or (is_finite(array) and is_finite(g))
 
 
-def depending_on(wanted: set[int], entries: list[tuple]) -> set[int]:
-    """Returns the ids of all tensors that depend on `wanted`. Only these need cotangents."""
-    needed = set(wanted)
+def depending_on(source_ids: set[int], entries: list[tuple]) -> set[int]:
+    """Returns the ids of all tensors that depend on the sources. Only these need cotangents."""
+    needed = set(source_ids)
     for _, ids, out, _, _ in entries:
         if not needed.isdisjoint(ids):
             if type(out) is tuple:

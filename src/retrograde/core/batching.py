@@ -42,7 +42,7 @@ class Batched:
     """Holds all examples in place of an array, and has the shape and dtype of one example.
 
     `value` has the examples along its first axis. It is an array, or a Tensor while a recorder
-    outside of the batch is active, which then observes the work on the whole batch. Operators are
+    outside of the batch is active, which then observes the work on all examples. Operators are
     bound in `retrograde.ops.operators`.
     """
 

@@ -44,9 +44,9 @@ class CustomName(str):
         """Returns `rule`, extended to store the positions of missing gradients in `missing`."""
 
         def observed(needed: tuple[bool, ...], g: Any) -> list:
-            found = rule(needed, g)
-            self.missing = tuple([i for i, x in enumerate(found) if x is None])
-            return found
+            gradients = rule(needed, g)
+            self.missing = tuple([i for i, x in enumerate(gradients) if x is None])
+            return gradients
 
         result: Any = observed
         result.of = getattr(rule, "of", None)
@@ -134,7 +134,7 @@ class _Decorated:
             inputs = list(nest.leaves(inputs, expand_composites=True))
             result = list(nest.leaves(result, expand_composites=True))
         variables = captured_variables(watcher.variables, inputs)
-        if variables and not _takes_variables(grad_fn):
+        if variables and not _accepts_variables(grad_fn):
             raise TypeError(
                 "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
                 f"function uses variables: {variables}"
@@ -150,7 +150,7 @@ class _Decorated:
                     "Must return gradient for each variable from @custom_gradient grad_fn. "
                     f"Received {len(of_variables)} for {len(variables)} variables."
                 )
-            return _gradient_per_input(gradients, inputs) + _converted(of_variables, variables)
+            return _gradient_per_input(gradients, inputs) + _convert_all(of_variables, variables)
 
         rule: Any = pull
         rule.of = (self._f, args, kwargs, variables)  # for `verify`
@@ -184,11 +184,11 @@ def _on_components(grad_fn: Callable, result: Any) -> Callable:
 
 def captured_variables(variables: dict[int, Any], inputs: list) -> list:
     """Returns the variables that are not among `inputs`."""
-    given = {x._id for x in map(tensor_or_variable, inputs) if x is not None}
-    return [v for key, v in variables.items() if key not in given]
+    input_ids = {x._id for x in map(tensor_or_variable, inputs) if x is not None}
+    return [v for key, v in variables.items() if key not in input_ids]
 
 
-def _takes_variables(grad_fn: Callable) -> bool:
+def _accepts_variables(grad_fn: Callable) -> bool:
     parameters = inspect.signature(grad_fn).parameters.values()
     return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
 
@@ -201,21 +201,21 @@ def _gradient_per_input(gradients: Any, inputs: list) -> list:
             f"custom_gradient function expected to return {len(inputs)} gradients, but returned "
             f"{len(flat)} instead."
         )
-    return _converted(flat, inputs)
+    return _convert_all(flat, inputs)
 
 
-def _converted(gradients: list, inputs: list) -> list:
-    return [_tensor(g, x) for g, x in zip(gradients, inputs, strict=True)]
+def _convert_all(gradients: list, inputs: list) -> list:
+    return [_convert(g, x) for g, x in zip(gradients, inputs, strict=True)]
 
 
-def _tensor(g: Any, x: Any) -> Any:
+def _convert(g: Any, x: Any) -> Any:
     """Converts a gradient to a tensor. A Python number takes the dtype of the input."""
     if g is None or isinstance(g, IndexedSlices):
         return g
-    held, of = tensor_or_variable(g), tensor_or_variable(x)
-    if held is not None:
-        return held._read()
-    return Tensor(as_array(g, hint=None if of is None else of._spec.dtype))
+    gradient, source = tensor_or_variable(g), tensor_or_variable(x)
+    if gradient is not None:
+        return gradient._read()
+    return Tensor(as_array(g, hint=None if source is None else source._spec.dtype))
 
 
 def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
@@ -225,8 +225,8 @@ def record_custom(name: str, rule: Callable, inputs: list, result: Any) -> Any:
     tracer = thread.recorders.tracer
     inexact = any(y._spec.dtype in dtypes.INEXACT for y in outputs)
     if tracer is not None:
-        held = [tensor_or_variable(leaf) for leaf in leaves]
-        values = [y if x is None else x._read() for x, y in zip(held, outputs, strict=True)]
+        tensors = [tensor_or_variable(leaf) for leaf in leaves]
+        values = [y if x is None else x._read() for x, y in zip(tensors, outputs, strict=True)]
         sources = tuple([_source(x) for x in inputs])
         tracer.record_custom_gradient(CustomCall(name, rule), sources, values, outputs)
     if inexact and len(thread.recorders) > (tracer is not None):
@@ -243,14 +243,14 @@ def _notify_custom_call(call: CustomCall, sources: tuple, outputs: list[Tensor])
     outer = [] if level is None else [r for r in recorders if r in level.outer]
     if level is not None and outer:
         flags = [_is_at(level, x) for x in sources]
-        whole = tuple([x._array.value if f else x for x, f in zip(sources, flags, strict=True)])
+        examples = tuple([x._array.value if f else x for x, f in zip(sources, flags, strict=True)])
         values = [examples_of(y, level, required.broadcast_to) for y in outputs]
         with use_recorders(outer):
-            fresh = [Tensor(getattr(value, "_array", value)) for value in values]
-            tied = _notify_custom_call(
-                CustomCall(call.name, _batched_rule(call.rule, level, flags)), whole, fresh
+            new_outputs = [Tensor(getattr(value, "_array", value)) for value in values]
+            new_outputs = _notify_custom_call(
+                CustomCall(call.name, _batched_rule(call.rule, level, flags)), examples, new_outputs
             )
-        outputs = [wrap(Batched(y, level)) for y in tied]
+        outputs = [wrap(Batched(y, level)) for y in new_outputs]
     y = outputs[0] if len(outputs) == 1 else tuple(outputs)
     notify(
         [r for r in recorders if r not in outer and not r.records_functions], call, sources, {}, y
@@ -263,16 +263,16 @@ def _is_at(level: Level, x: Tensor) -> bool:
 
 
 def _batched_rule(rule: Callable, level: Level, flags: list[bool]) -> Callable:
-    """Returns a rule for all examples of a batch, given the rule for one example."""
+    """Returns a rule for all examples of a batch, from the rule for one example."""
 
-    def whole_rule(needed: tuple[bool, ...], g: Any) -> list:
+    def batched_rule(needed: tuple[bool, ...], g: Any) -> list:
         with reenter(level):
             several = g if type(g) is tuple else (g,)
             one = tuple([wrap(Batched(part, level)) for part in several])
-            found = rule(needed, one if type(g) is tuple else one[0])
+            gradients = rule(needed, one if type(g) is tuple else one[0])
             return [
                 None if x is None else _batched_gradient(x, f)
-                for x, f in zip(found, flags, strict=True)
+                for x, f in zip(gradients, flags, strict=True)
             ]
 
     def _batched_gradient(x: Any, batched: bool) -> Tensor:
@@ -280,12 +280,12 @@ def _batched_rule(rule: Callable, level: Level, flags: list[bool]) -> Callable:
         value = tensor_of(examples_of(x, level, required.broadcast_to))
         return value if batched else required.sum_to(value, shape=value._spec.shape[1:])
 
-    return whole_rule
+    return batched_rule
 
 
 def _source(x: Any) -> Tensor:
-    held = tensor_or_variable(x)
-    return Tensor(np.False_) if held is None else held._read()
+    source = tensor_or_variable(x)
+    return Tensor(np.False_) if source is None else source._read()
 
 
 def grad_pass_through(f: Callable) -> Callable:
@@ -301,10 +301,10 @@ def grad_pass_through(f: Callable) -> Callable:
 
     @custom_gradient
     @functools.wraps(f)
-    def passed_through(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         def grad(*upstream: Any, variables: Any = None) -> Any:
             return upstream if variables is None else (upstream, [None] * len(variables))
 
         return f(*args, **kwargs), grad
 
-    return passed_through
+    return wrapper

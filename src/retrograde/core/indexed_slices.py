@@ -181,7 +181,7 @@ def add(a: Any, b: Any) -> Any:
     """Returns the sum of two cotangents. The sum of two IndexedSlices has the rows of both."""
     if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
         concat = required.concat
-        indices = concat(*_of_one_dtype(a._indices, b._indices), axis=0)
+        indices = concat(*_unify_dtypes(a._indices, b._indices), axis=0)
         return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
     a = dense(a) if isinstance(a, IndexedSlices) else a
     b = dense(b) if isinstance(b, IndexedSlices) else b
@@ -190,7 +190,7 @@ def add(a: Any, b: Any) -> Any:
     return a + b
 
 
-def _of_one_dtype(*indices: Any) -> list:
+def _unify_dtypes(*indices: Any) -> list:
     """Returns `indices` with one dtype: int64 if they differ."""
     if len({getattr(x, "_array", x).dtype for x in indices}) == 1:
         return list(indices)

@@ -70,15 +70,17 @@ def plan_for(
         reads = tuple(values_read(joint, len(connected), skip=2))
         return Plan(saver(reads), (), joint, connected, False, name, primitive)
     pairs = zip(rules, connected, strict=True)
-    chosen = tuple((i, rule) for i, (rule, wanted) in enumerate(pairs) if wanted and rule)
-    if not chosen:
+    selected = tuple(
+        (i, rule) for i, (rule, is_connected) in enumerate(pairs) if is_connected and rule
+    )
+    if not selected:
         return None
-    each = [values_read(rule, len(connected), skip=1) for _, rule in chosen]
+    each = [values_read(rule, len(connected), skip=1) for _, rule in selected]
     reads = tuple([max(column) for column in zip(*each, strict=True)])
-    flow = tuple([(i, rule is identity_rule) for i, rule in chosen])
-    pull = [_puller(reads, flow, raw)(*[rule for _, rule in chosen]) for raw in (True, False)]
+    flow = tuple([(i, rule is identity_rule) for i, rule in selected])
+    pull = [_write_pull(reads, flow, raw)(*[rule for _, rule in selected]) for raw in (True, False)]
     passes_rows = rules == (identity_rule,)
-    return Plan(saver(reads), chosen, None, (), False, name, primitive, tuple(pull), passes_rows)
+    return Plan(saver(reads), selected, None, (), False, name, primitive, tuple(pull), passes_rows)
 
 
 def _pull_joint(
@@ -94,7 +96,7 @@ def _pull_joint(
 ) -> None:
     """Runs one rule for all inputs of a call."""
     values = saved if on_tensors else [x._array for x in saved]
-    results = rule(_marked(connected, ids, needed), g, *values, **attrs)
+    results = rule(_mark_needed(connected, ids, needed), g, *values, **attrs)
     for i, result in zip(ids, results, strict=True):
         cotangents.add(i, result)
 
@@ -112,18 +114,20 @@ def _pull_user_code(
     """Runs a rule that users wrote, on tensors."""
     if not cotangents.on_tensors:
         g = tuple([x if x is None else Tensor(x) for x in g]) if type(g) is tuple else Tensor(g)
-    results = rule(_marked(connected, ids, needed), g, *saved, **attrs)
+    results = rule(_mark_needed(connected, ids, needed), g, *saved, **attrs)
     cotangents.deposit_results(ids, results)
 
 
-def _marked(connected: tuple[bool, ...], ids: tuple, needed: set[int] | None) -> tuple[bool, ...]:
+def _mark_needed(
+    connected: tuple[bool, ...], ids: tuple, needed: set[int] | None
+) -> tuple[bool, ...]:
     """Returns for each input of a call whether its cotangent is needed."""
     if needed is None:
         return connected
     return tuple([c and i in needed for c, i in zip(connected, ids, strict=True)])
 
 
-_KEPT = {
+_SAVED = {
     UNREAD: "nothing",
     SHAPE: "make(Spec, ({0}._spec.shape, {0}._spec.dtype))",
     ARRAY: "{0}",
@@ -139,15 +143,15 @@ def _values(count: int) -> list[str]:
 def saver(reads: tuple[int, ...]) -> Callable[[tuple], tuple]:
     """Returns a function of `(y, *inputs)` that selects the values that are read."""
     names = _values(len(reads))
-    kept = [_KEPT[read].format(name) for name, read in zip(names, reads, strict=True)]
+    saved = [_SAVED[read].format(name) for name, read in zip(names, reads, strict=True)]
     writer = SourceWriter(nothing=NOTHING, make=tuple.__new__, Spec=Spec)
     writer.write("def save(values):")
-    writer.write(f"{', '.join(names)}, = values", f"return {', '.join(kept)},", depth=1)
+    writer.write(f"{', '.join(names)}, = values", f"return {', '.join(saved)},", depth=1)
     return writer.define("save", "plan")
 
 
 @cache
-def _puller(
+def _write_pull(
     reads: tuple[int, ...], flow: tuple[tuple[int, bool], ...], raw: bool
 ) -> Callable[..., Callable]:
     """Returns a function from rules to `Plan.pull`. `flow` marks the rules that return g itself."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from retrograde.values import dtypes
 
-# Every kind of step has `inputs` and `outputs`, the numbers of the values that it reads and makes,
-# and `has_side_effects`, by which it is kept even if nothing reads its outputs.
+# Every kind of step has `inputs` and `outputs`, the numbers of the values that it reads and
+# computes, and `has_side_effects`, by which it is kept even if nothing reads its outputs.
 
 
 @final
@@ -40,8 +40,8 @@ class Call(NamedTuple):
 class Guard(NamedTuple):
     """A value that Python has used: a run in which it differs needs another trace.
 
-    `truth` says that only `bool(value)` was used, `key` identifies what it was, and `how` and
-    `where` tell which conversion it was, and its place in the user's program.
+    `truth` says that only `bool(value)` was used, `key` identifies the value, and `how` and
+    `where` are the conversion and the location in the user's program.
     """
 
     inputs: tuple[int]
@@ -54,7 +54,7 @@ class Guard(NamedTuple):
 
 
 class Write(NamedTuple):
-    """An assignment to a variable, given by its place in the list of variables."""
+    """An assignment to a variable, given by its index in the list of variables."""
 
     variable: int
     inputs: tuple[int]
@@ -98,8 +98,8 @@ class Program(NamedTuple):
     """A list of steps with its inputs and results.
 
     `specs` has the shape and dtype of every value, and `constants` the arrays of some. `arguments`
-    are the values that are passed in, including those that variables have at the start. `results`
-    are returned, and `writes` are assigned to variables, given by their places, at the end.
+    are the values that are passed in, including the initial values of variables. `results`
+    are returned, and `writes` are assigned to variables, given by their indices, at the end.
     """
 
     steps: list[Any]
@@ -120,14 +120,14 @@ class Program(NamedTuple):
         return [step for step in self.steps if type(step) is Call]
 
     def __str__(self) -> str:
-        lines = [f"program({', '.join(map(self._described, self.arguments))}):"]
+        lines = [f"program({', '.join(map(self._describe, self.arguments))}):"]
         lines += [
             f"{_name(n)} = constant {self._spec(n)}"
             for n in self.constants
             if any(n in step.inputs for step in self.steps) or n in self.kept
         ]
         lines += [self._line(step) for step in self.steps]
-        lines += [f"variable {place} = {_name(n)}" for place, n in self.writes.items()]
+        lines += [f"variable {index} = {_name(n)}" for index, n in self.writes.items()]
         lines.append(f"return {', '.join(map(_name, self.results))}")
         return "\n    ".join(lines)
 
@@ -139,17 +139,16 @@ class Program(NamedTuple):
             return f"guard {value} is {step.key!r}"
         if kind is Write:
             return f"variable {step.variable} = {_name(step.inputs[0])}"
-        made = ", ".join(map(self._described, step.outputs))
+        outputs = ", ".join(map(self._describe, step.outputs))
         if kind is ReadVariable:
-            return f"{made} = variable {step.variable}"
+            return f"{outputs} = variable {step.variable}"
         if kind is CustomGradient:
-            return (
-                f"{made} = {', '.join(map(_name, step.values))}, with the gradient of {step.name}"
-            )
+            values = ", ".join(map(_name, step.values))
+            return f"{outputs} = {values}, with the gradient of {step.name}"
         attrs = [f"{name}={value!r}" for name, value in step.attrs.items()]
-        return f"{made} = {step.primitive.name}({', '.join([*map(_name, step.inputs), *attrs])})"
+        return f"{outputs} = {step.primitive.name}({', '.join([*map(_name, step.inputs), *attrs])})"
 
-    def _described(self, number: int) -> str:
+    def _describe(self, number: int) -> str:
         return f"{_name(number)}: {self._spec(number)}"
 
     def _spec(self, number: int) -> str:
@@ -173,13 +172,13 @@ def needed(
     """Returns the steps that lead to the values `wanted`, and those that have side effects.
 
     If the values of some numbers are `known`, these are not computed. Then side effects do not
-    count either, and the search ends as soon as everything is found. With `end`, only the steps
-    before that place count.
+    count either, and the search ends as soon as all values are found. With `end`, only the steps
+    before that index count.
     """
     wanted = set(wanted)
     kept = []
-    for place in reversed(range(len(steps) if end is None else end)):
-        step = steps[place]
+    for index in reversed(range(len(steps) if end is None else end)):
+        step = steps[index]
         if known is not None and not wanted:
             break
         if (known is not None or not step.has_side_effects) and wanted.isdisjoint(step.outputs):
@@ -191,17 +190,17 @@ def needed(
 
 
 def last_uses(steps: Iterable[Any]) -> dict[int, int]:
-    """Returns the place of the last step that reads each value, or of the one that makes it."""
+    """Returns the index of the last step that reads or computes each value."""
     return {n: i for i, step in enumerate(steps) for n in (*step.outputs, *step.inputs)}
 
 
 def depending_on(steps: Iterable[Any], sources: Iterable[int]) -> set[int]:
-    """Returns all values that depend on `sources`, these included."""
-    found = set(sources)
+    """Returns all values that depend on `sources`, including `sources`."""
+    dependent = set(sources)
     for step in steps:
-        if not found.isdisjoint(step.inputs):
-            found.update(step.outputs)
-    return found
+        if not dependent.isdisjoint(step.inputs):
+            dependent.update(step.outputs)
+    return dependent
 
 
 # Evaluation
@@ -212,12 +211,12 @@ def evaluate(
 ) -> dict[int, Any]:
     """Computes `results` on arrays, one call after the other, and frees each array early."""
     values, last = dict(values), last_uses(calls)
-    for place, call in enumerate(calls):
+    for index, call in enumerate(calls):
         values.update(
             zip(call.outputs, call.evaluate([values[n] for n in call.inputs]), strict=True)
         )
         for n in {*call.inputs, *call.outputs}:
-            if last[n] == place and n not in results:
+            if last[n] == index and n not in results:
                 del values[n]
     return {n: values[n] for n in results}
 

@@ -76,7 +76,7 @@ NOTHING = _Nothing()
 def values_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
     """Returns how much of y and of each input `rule` reads, from the names of its parameters.
 
-    A rule that wraps another one has an attribute `reads` instead.
+    A rule that wraps another rule has an attribute `reads` instead.
     """
     if rule is identity_rule:
         return [UNREAD] * (1 + num_inputs)
@@ -96,7 +96,7 @@ def values_read(rule: Rule, num_inputs: int, skip: int) -> list[int]:
 
 
 def _read_of(name: str) -> int:
-    # The shape and dtype of y equal those of g, so `_y` reads nothing.
+    # y has the shape and dtype of g, so `_y` reads nothing.
     if not name.startswith("_"):
         return ARRAY
     return UNREAD if name == "_y" else SHAPE

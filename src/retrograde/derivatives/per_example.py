@@ -105,7 +105,7 @@ class _RowwisePass:
         with batching(self._size) as level:
             for plan, ids, out, saved, attrs in reversed(self._entries):
                 if type(out) is tuple:
-                    g = cotangents.of_outputs(out, requested)
+                    g = cotangents.get_outputs(out, requested)
                 else:
                     g = cotangents.get(out) if out in requested else cotangents.pop(out, None)
                 if g is None:
