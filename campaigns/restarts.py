@@ -3,8 +3,8 @@
 A trial trains in two workers with `--max-restarts` and checkpoints. Steps are compiled in every
 other trial, and replayed in the others. It kills a random worker at a
 random moment after each start: while Python imports, workers connect, a step runs, a checkpoint is
-written, or others already fail. Afterwards the final parameters must be bitwise equal to those of
-a run that was not disturbed. It prints the time lost per kill.
+written, or others already fail. Afterwards the final parameters must be bitwise equal to the
+parameters of a run that was not disturbed. It prints the time lost per kill.
 """
 
 from __future__ import annotations

@@ -515,14 +515,14 @@ def _is_structure(value: Any) -> bool:
 def _rows(value: Any) -> Any:
     """Returns a ragged tensor, a tensor or an array as nested lists; strings are bytes."""
     if not hasattr(value, "to_list"):
-        held = tensor_or_variable(value)
-        value = value if held is None else held._read().numpy()
+        tensor = tensor_or_variable(value)
+        value = value if tensor is None else tensor._read().numpy()
         value = value.tolist() if isinstance(value, np.ndarray) else value
-        return _encoded(value)
-    return _encoded(value.to_list())
+        return _encode_strings(value)
+    return _encode_strings(value.to_list())
 
 
-def _encoded(value: Any) -> Any:
+def _encode_strings(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_encoded(part) for part in value]
+        return [_encode_strings(part) for part in value]
     return value.encode() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Programs of Keras that workers run in tests. Each returns plain data."""
+"""Keras programs that workers run in tests. Each returns plain data."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from tests.distribute import programs
 
 
 def semantics():
-    """Returns what replicas see, as plain data."""
+    """Returns the values that replicas observe, as plain data."""
     strategy = programs.make_strategy()
     physical, logical = (
         [device.name for device in list_devices("CPU")]

@@ -1,4 +1,4 @@
-"""Cluster resolvers: which workers there are, and which one a process is."""
+"""Tests cluster resolvers: the workers of a cluster, and the task of a process."""
 
 import json
 from types import SimpleNamespace

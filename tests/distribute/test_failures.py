@@ -1,4 +1,4 @@
-"""Failures of one worker: one clear error on every other worker, in time, and never a hang."""
+"""Tests failures of one worker: every other worker raises a clear error in time, and none hangs."""
 
 import contextlib
 import signal
@@ -12,7 +12,7 @@ from tests.distribute.workers import SECONDS, outcome, started
 
 
 def fail(how, failing, **env):
-    """Runs two workers of which one fails, and returns how both ended."""
+    """Runs two workers, one of which fails. Returns how both ended."""
     with tempfile.TemporaryDirectory() as folder:
         args = (how, failing)
         with started("programs:failing", 2, folder, args, env) as workers:
@@ -65,7 +65,7 @@ def test_a_worker_that_ends_early_is_reported():
     assert "worker 1 ended its program" in last_error(workers[0].output)
 
 
-def test_workers_with_different_versions_say_which():
+def test_workers_with_different_versions_report_both():
     workers = fail("version", 1)
 
     assert [worker.code for worker in workers] == [1, 1]
@@ -82,7 +82,7 @@ def test_a_worker_that_never_starts_is_an_error_after_the_timeout():
     assert "or not all workers started within 5 seconds." in last_error(workers[0].output)
 
 
-def test_workers_that_do_different_things_say_what():
+def test_workers_that_run_different_collectives_report_both():
     workers = fail("differ", 1)
 
     assert [worker.code for worker in workers] == [1, 1]

@@ -104,7 +104,7 @@ def test_all_workers_restart_if_one_is_killed(program):
     assert "[0] started 0 2 ['--flag', 'x']" in output
 
 
-def test_the_exit_code_is_that_of_the_signal_when_no_restarts_are_left(program):
+def test_the_exit_code_names_the_signal_when_no_restarts_are_left(program):
     code, output = run(program, "-n", "2", "--max-restarts", "1", mode="crash")
 
     assert code == 128 + signal.SIGKILL

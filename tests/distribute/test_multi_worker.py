@@ -1,4 +1,4 @@
-"""MultiWorkerMirroredStrategy in real processes. Numbers are TensorFlow's, where it has them."""
+"""Tests MultiWorkerMirroredStrategy in real processes. Expected numbers are TensorFlow's."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_random_numbers_differ_in_replicas_only(semantics):
     assert first != second
 
 
-# What TensorFlow 2.21 gives with two replicas
+# Results of TensorFlow 2.21 with two replicas
 @pytest.mark.parametrize(
     ("name", "expected"),
     {
@@ -56,7 +56,7 @@ def test_random_numbers_differ_in_replicas_only(semantics):
         "from function": [[[0, 2], [4]], [[1, 3], []]],
     }.items(),
 )
-def test_replicas_see_what_they_see_in_tensorflow(semantics, name, expected):
+def test_replicas_observe_the_values_of_tensorflow(semantics, name, expected):
     assert both(semantics, name) == expected
 
 
@@ -85,7 +85,7 @@ def test_workers_shuffle_alike_without_a_seed(semantics):
     assert sorted(first + second) == list(range(8))
 
 
-def test_errors_say_what_is_wrong(semantics):
+def test_error_messages(semantics):
     for worker in semantics:
         assert worker["refused"] == (
             "ValueError: SyncOnReadVariable does not support `assign_add` in cross-replica context "

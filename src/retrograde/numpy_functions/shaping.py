@@ -44,8 +44,8 @@ def moveaxis(
         if len(set(axes)) != len(axes):
             raise invalid(f"moveaxis: an axis is repeated in {tuple(axes)}.")
     perm = [axis for axis in range(x.ndim) if axis not in before]
-    for place, axis in sorted(zip(after, before, strict=True)):
-        perm.insert(place, axis)
+    for position, axis in sorted(zip(after, before, strict=True)):
+        perm.insert(position, axis)
     return shaping.transpose(x, perm=tuple(perm))
 
 

@@ -52,7 +52,7 @@ def load_trace(
     _check(tracer.count <= len(specs), "inputs have no specs")
     tracer.specs = [specs.get(n, _NO_SPEC) for n in range(size)]
     tracer._changing = [True] * size
-    tracer.variables += [item(variables, place) for place in data["variables"]]
+    tracer.variables += [item(variables, index) for index in data["variables"]]
     tracer.constants = _load_constants(data["constants"], tensors)
     tracer.first_values = [-1 if n == -1 else integer(n) for n in data["first values"]]
     values = _Values(specs)
@@ -62,9 +62,9 @@ def load_trace(
     _check_arrays(tracer, specs)
     tracer.steps = [_load_step(step, values) for step in data["steps"]]
     _load_rules(tracer, data["rules"], values, tensors)
-    writes = {place: number for place, number in data["writes"]}
-    for place, number in writes.items():
-        _check_variable(item(tracer.variables, place), specs[values.use([number])[0]])
+    writes = {index: number for index, number in data["writes"]}
+    for index, number in writes.items():
+        _check_variable(item(tracer.variables, index), specs[values.use([number])[0]])
     tracer.add_writes(writes)
     results = ResultStructure.of(decode(data["structure"]), list(values.use(data["results"])))
     _check(sum(results._places) == len(results.numbers), "the results do not match their structure")

@@ -1,7 +1,7 @@
 """The table of cases: at least one sample call for each primitive, in one file per family.
 
 No sample is at a non-differentiable point or a tie. Each file has its own random numbers, so a new
-case does not change those of other families.
+case does not change the inputs of other families.
 """
 
 import importlib

@@ -48,7 +48,7 @@ case("normal_span", [LOW, HIGH + between(-0.1, 0.1, 2, 3)], "every_side", _norma
 
 
 # The kernels return the sample unchanged, so neither finite differences nor JAX know its
-# derivative. Tests of tf.random compare the derivative with that of the quantile function.
+# derivative. Tests of tf.random compare it with the derivative of the quantile function.
 
 
 def _sample(x, *parameters):
