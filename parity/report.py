@@ -169,7 +169,7 @@ def page(report: Report, properties: dict[str, str], programs: Sequence[str]) ->
         "## Unexplained",
         _items(f"`{n}`, {TITLES[s]}: {w}" for n, s, w in report.with_kind(DIFFERENT)),
         "## Intentional differences",
-        _items(_format_link(*found) for found in report.with_kind(LISTED)),
+        _items(_format_link(*entry) for entry in report.with_kind(LISTED)),
         "## Not supported by TensorFlow",
         "TensorFlow raises this error; retrograde returns a result.",
         _items(f"`{n}`, {TITLES[s]}: `{w.split(':')[0]}`" for n, s, w in report.with_kind(BEYOND)),

@@ -516,13 +516,13 @@ class _ProgressLog:
         point is not another iteration.
         """
 
-        def wrapped(point: np.ndarray) -> Any:
+        def wrapper(point: np.ndarray) -> Any:
             matrix = jacobian(point)
             if not np.array_equal(point, self._last):
                 self.add_iteration(point.copy())
             return matrix
 
-        return wrapped
+        return wrapper
 
     def add_last(self, scipy_result: Any) -> None:
         """Records the last iteration of a least-squares method if no Jacobian followed it."""

@@ -77,10 +77,10 @@ def test_tapes_that_keep_their_entries_do_not_free_values(options):
         assert report.freed == 0
         assert report.exclusive >= 2 * SIZE
         assert report.peak >= report.exclusive + 2 * SIZE
-        held = report.held
+        before = report.held
         if tape._entries is not None:
             tape.gradient(y, x)
-    assert tape.memory().held == held
+    assert tape.memory().held == before
 
 
 def test_a_used_tape_holds_no_arrays():

@@ -69,7 +69,7 @@ class StopOnOneWorker(tf.keras.callbacks.Callback):
 
 def callbacks(strategy, folder):
     """Trains with the callbacks that write files or stop training."""
-    found = {}
+    results = {}
     x, y = data(21)
     rank = current_group().rank
     home = f"{folder}/{rank}"  # each worker is asked to write to its own folder
@@ -85,15 +85,15 @@ def callbacks(strategy, folder):
             ),
         ],
     )  # fmt: skip
-    found["history"] = history.history
-    found["weights"] = model.get_weights()
-    found["predicted"] = model.predict(x, batch_size=4, verbose=0, steps=3)
-    found["evaluated"] = model.evaluate(x, y, batch_size=4, verbose=0, steps=3)
-    found["files"] = sorted({path.suffix for path in pathlib.Path(home).rglob("*.*")})
+    results["history"] = history.history
+    results["weights"] = model.get_weights()
+    results["predicted"] = model.predict(x, batch_size=4, verbose=0, steps=3)
+    results["evaluated"] = model.evaluate(x, y, batch_size=4, verbose=0, steps=3)
+    results["files"] = sorted({path.suffix for path in pathlib.Path(home).rglob("*.*")})
     model = dense_model(strategy)
     history = model.fit(x, y, batch_size=5, epochs=5, verbose=0, callbacks=[StopOnOneWorker()])
-    found["epochs until one worker stops"] = len(history.epoch)
-    return found
+    results["epochs until one worker stops"] = len(history.epoch)
+    return results
 
 
 class FailAfter(tf.keras.callbacks.Callback):
@@ -152,7 +152,7 @@ def policies(strategy, folder):
         numbers = tf.strings.to_number(tf.strings.split(line, ","))
         return numbers[:6], numbers[6:]
 
-    found = {}
+    results = {}
     for name in ("DATA", "FILE", "OFF"):
         options = tf.data.Options()
         options.experimental_distribute.auto_shard_policy = getattr(
@@ -163,7 +163,7 @@ def policies(strategy, folder):
         losses = model.fit(dataset, epochs=2, verbose=0, shuffle=False).history["loss"]
         strategy.check_in_sync()
         batches = strategy.experimental_distribute_dataset(dataset)
-        found[name] = {
+        results[name] = {
             "losses": losses,
             "evaluated": model.evaluate(dataset, verbose=0),
             "rows": [
@@ -172,7 +172,7 @@ def policies(strategy, folder):
             ],
             "updates": int(model.optimizer.iterations),
         }
-    return found
+    return results
 
 
 def checkpoint(strategy, folder):

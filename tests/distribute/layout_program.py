@@ -71,27 +71,27 @@ def model_parallel(shape=(2, 2)):
 
 def four_devices():
     """Returns trainings with one device, and with layouts over four devices."""
-    found = {"devices": keras.distribution.list_devices(), "one": train()[0]}
+    results = {"devices": keras.distribution.list_devices(), "one": train()[0]}
     distributions = {"data": keras.distribution.DataParallel(), "model": model_parallel()}
     x, y = data()
     for name, distribution in distributions.items():
         with distribution.scope():
-            found[name], model = train()
+            results[name], model = train()
             if name == "model":
-                found["uneven"] = model.predict(x[:7], batch_size=4, verbose=0)
-                found["evaluated"] = model.evaluate(x[:6], y[:6], batch_size=4, verbose=0)
+                results["uneven"] = model.predict(x[:7], batch_size=4, verbose=0)
+                results["evaluated"] = model.evaluate(x[:6], y[:6], batch_size=4, verbose=0)
     model_without = transformer()
-    model_without.set_weights(found["model"]["weights"])
-    found["predicted"] = model_without.predict(x[:7], verbose=0)
-    found["expected"] = model_without.evaluate(x[:6], y[:6], verbose=0)
+    model_without.set_weights(results["model"]["weights"])
+    results["predicted"] = model_without.predict(x[:7], verbose=0)
+    results["expected"] = model_without.evaluate(x[:6], y[:6], verbose=0)
     kernel = model.get_layer("wide").kernel
     kernel.assign(np.ones(kernel.shape))
     kernel.assign_add(tf.ones(kernel.shape))
     shards = kernel._value._current()._device.addressable_shards
-    found["assigned"] = tuple(kernel._value.sharding.spec), {s.data.shape for s in shards}
-    found["sums"] = kernel.numpy().sum().item()
-    found["tensors"] = _tensors(distributions["model"].device_mesh)
-    return found
+    results["assigned"] = tuple(kernel._value.sharding.spec), {s.data.shape for s in shards}
+    results["sums"] = kernel.numpy().sum().item()
+    results["tensors"] = _tensors(distributions["model"].device_mesh)
+    return results
 
 
 def _tensors(mesh):
@@ -106,13 +106,13 @@ def _tensors(mesh):
             loss = tf.reduce_sum(y * y)
         return y, tape.gradient(loss, x)
 
-    found = []
+    results = []
     for run in (f, tf.function(f), tf.function(f, jit_compile=True)):
         y, gradient = [run(x) for _ in range(2)][-1]
         device = y._device
         spec = None if device is None else tuple(device.sharding.spec)
-        found.append((y.numpy().tolist(), gradient.numpy().tolist(), spec))
-    return found
+        results.append((y.numpy().tolist(), gradient.numpy().tolist(), spec))
+    return results
 
 
 def two_processes():
@@ -121,15 +121,15 @@ def two_processes():
     keras.distribution.initialize(
         cluster["cluster"]["worker"][0], num_processes=2, process_id=cluster["task"]["index"]
     )
-    found = {"drawn": float(keras.random.uniform(()))}
+    results = {"drawn": float(keras.random.uniform(()))}
     distributions = {
         "data": keras.distribution.DataParallel(),
         "model": model_parallel((1, 2)),
     }
     for name, distribution in distributions.items():
         with distribution.scope():
-            found[name], _ = train(as_dataset=True)
+            results[name], _ = train(as_dataset=True)
     import jax
 
     jax.distributed.shutdown()
-    return found
+    return results

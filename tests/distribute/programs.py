@@ -20,14 +20,14 @@ def semantics():
     replica_count = tf.function(lambda: tf.distribute.get_replica_context().num_replicas_in_sync)
     before = [all_reduce(tf.constant(2.0)).numpy().item() for _ in range(3)]
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    found = {"replicas": strategy.num_replicas_in_sync}
+    results = {"replicas": strategy.num_replicas_in_sync}
     rank = strategy.cluster_resolver.task_id
     found["traced before"] = [*before, all_reduce(tf.constant(2.0)).numpy().item()]
     outside = [replica_count().numpy().item() for _ in range(2)]
     found["traced outside"] = [*outside, strategy.run(replica_count).numpy().item()]
     with strategy.scope():
-        found["initial"] = tf.Variable(float(rank + 5)).numpy().item()
-        found["drawn in scope"] = tf.random.normal([2]).numpy().tolist()
+        results["initial"] = tf.Variable(float(rank + 5)).numpy().item()
+        results["drawn in scope"] = tf.random.normal([2]).numpy().tolist()
         plain = tf.Variable(1.0)
         aggregated = {
             name: tf.Variable(1.0, aggregation=getattr(tf.VariableAggregation, name))
@@ -81,24 +81,24 @@ def semantics():
 
     seen = strategy.run(replica)
     uneven, value = seen.pop("uneven"), seen.pop("value")
-    found |= seen
+    results |= seen
     with strategy.scope():
-        found["across"] = {name: v.numpy().item() for name, v in on_read.items()}
+        results["across"] = {name: v.numpy().item() for name, v in on_read.items()}
         on_read["SUM"].assign(8.0)
-        found["assigned"] = on_read["SUM"].numpy().item()
-        found["refused"] = _message(lambda: on_read["SUM"].assign_add(1.0))
-    found["share"] = strategy.run(lambda: on_read["SUM"].numpy().item())
-    found["reduced"] = [
+        results["assigned"] = on_read["SUM"].numpy().item()
+        results["refused"] = _message(lambda: on_read["SUM"].assign_add(1.0))
+    results["share"] = strategy.run(lambda: on_read["SUM"].numpy().item())
+    results["reduced"] = [
         strategy.reduce("SUM", value, axis=None).numpy().item(),
         strategy.reduce("MEAN", value, axis=None).numpy().item(),
         strategy.reduce("SUM", uneven, axis=0).numpy().item(),
         strategy.reduce("MEAN", uneven, axis=0).numpy().item(),
     ]
-    found["gathered"] = strategy.gather(uneven, axis=0).numpy().tolist()
-    found["cross replica"] = _message(lambda: _in_scope(strategy, tf.nn.compute_average_loss))
+    results["gathered"] = strategy.gather(uneven, axis=0).numpy().tolist()
+    results["cross replica"] = _message(lambda: _in_scope(strategy, tf.nn.compute_average_loss))
     strategy.check_in_sync(list(aggregated.values()))
-    found["drifted"] = _message(strategy.check_in_sync)
-    found["shares"] = {
+    results["drifted"] = _message(strategy.check_in_sync)
+    results["shares"] = {
         f"{n} by {size}": [
             x.numpy().tolist()
             for x in strategy.experimental_distribute_dataset(tf.data.Dataset.range(n).batch(size))
@@ -107,19 +107,19 @@ def semantics():
     }
     shuffled = tf.data.Dataset.range(8).shuffle(8).batch(4)
     dataset = strategy.experimental_distribute_dataset(shuffled)
-    found["shuffled"] = [x for batch in dataset for x in batch.numpy().tolist()]
-    found["from function"] = [
+    results["shuffled"] = [x for batch in dataset for x in batch.numpy().tolist()]
+    results["from function"] = [
         x.numpy().tolist()
         for x in strategy.distribute_datasets_from_function(
             lambda context: tf.data.Dataset.range(5).shard(2, context.input_pipeline_id).batch(2)
         )
     ]
-    found["by file"] = _read_by_file(strategy)
+    results["by file"] = _read_by_file(strategy)
     with tf.GradientTape() as tape:
         y = plain * float(rank + 1)
     tape = tf.distribute.DistributedGradientTape(tape)
-    found["averaged gradient"] = tape.gradient(y, plain).numpy().item()
-    return found
+    results["averaged gradient"] = tape.gradient(y, plain).numpy().item()
+    return results
 
 
 def _read_by_file(strategy):
@@ -306,7 +306,7 @@ def keras_training(folder):
     strategy = make_strategy()
     rank = current_group().rank
     x, y = data(21)
-    found = {}
+    results = {}
     for name, run_eagerly in [("eager", True), ("traced", False)]:
         model = keras_model(
             lambda layers: [
@@ -329,14 +329,14 @@ def keras_training(folder):
         dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(21, seed=1).batch(10)
         history.history["from dataset"] = model.fit(dataset, epochs=2, verbose=0).history["loss"]
         strategy.check_in_sync()
-        found[name] = {
+        results[name] = {
             "weights": model.get_weights(),
             "history": history.history,
             "evaluated": model.evaluate(x, y, batch_size=4, verbose=0),
             "on batch": model.test_on_batch(x[:7], y[:7]),
             "predicted": model.predict(x, batch_size=5, verbose=0),
         }
-    return found
+    return results
 
 
 def keras_dropout():

@@ -54,12 +54,12 @@ def test_tf_config_names_the_workers_and_this_task(monkeypatch):
     cluster = {"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"]}
     task = {"type": "worker", "index": 1}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    found = resolvers.TFConfigClusterResolver()
+    resolver = resolvers.TFConfigClusterResolver()
 
-    assert found.cluster_spec().as_dict() == cluster
-    assert (found.task_type, found.task_id) == ("worker", 1)
-    assert (found.master(), found.master("chief", 0, "grpc")) == ("c:3", "grpc://a:1")
-    assert _worker(found) == (2, 3, "a:1")
+    assert resolver.cluster_spec().as_dict() == cluster
+    assert (resolver.task_type, resolver.task_id) == ("worker", 1)
+    assert (resolver.master(), resolver.master("chief", 0, "grpc")) == ("c:3", "grpc://a:1")
+    assert _worker(resolver) == (2, 3, "a:1")
     assert _worker(resolvers.TFConfigClusterResolver("chief", 0)) == (0, 3, "a:1")
     assert _worker(resolvers.TFConfigClusterResolver("evaluator", 0)) == (0, 1, "")
 
@@ -114,12 +114,12 @@ def test_slurm_variables_name_the_workers(monkeypatch):
     monkeypatch.setenv("SLURM_PROCID", "3")
     monkeypatch.setenv("SLURM_STEP_NODELIST", "n[09-10],login")
     monkeypatch.setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2),1")
-    found = resolvers.SlurmClusterResolver()
+    resolver = resolvers.SlurmClusterResolver()
 
-    assert found.cluster_spec().as_dict() == {
+    assert resolver.cluster_spec().as_dict() == {
         "worker": ["n09:8888", "n09:8889", "n10:8888", "n10:8889", "login:8888"]
     }
-    assert found.get_task_info() == ("worker", 3)
+    assert resolver.get_task_info() == ("worker", 3)
     split = resolvers.SlurmClusterResolver({"chief": 1, "worker": 4})
     assert (split.task_type, split.task_id) == ("worker", 2)
     assert_raises(
@@ -153,11 +153,13 @@ def test_kubernetes_pods_are_found_by_their_labels():
 
     phase = "Running"
     client = SimpleNamespace(list_pod_for_all_namespaces=pods)
-    found = resolvers.KubernetesClusterResolver({"worker": ["app=x"]}, 99, override_client=client)
-    assert found.cluster_spec().as_dict() == {"worker": ["10.0.0.1:99"]}
+    resolver = resolvers.KubernetesClusterResolver(
+        {"worker": ["app=x"]}, 99, override_client=client
+    )
+    assert resolver.cluster_spec().as_dict() == {"worker": ["10.0.0.1:99"]}
     phase = "Pending"
     assert_raises(
-        found.cluster_spec,
+        resolver.cluster_spec,
         RuntimeError,
         "Pod 'app=x' is not running; its phase is Pending.",
     )

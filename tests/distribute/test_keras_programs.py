@@ -19,8 +19,8 @@ def devices(two_devices):
     return two_devices["keras programs"]
 
 
-def assert_close(found, expected, tolerance=2e-6):
-    for a, b in zip(found["weights"], expected["weights"], strict=True):
+def assert_close(actual, expected, tolerance=2e-6):
+    for a, b in zip(actual["weights"], expected["weights"], strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
 
 
@@ -29,11 +29,11 @@ def test_synchronized_batch_normalization_gives_the_numbers_of_one_replica(
     one, workers, devices, eager
 ):
     expected = one["batch norm"][True, eager]
-    for found in (*workers, devices):
-        assert_close(found["batch norm"][True, eager], expected)
+    for actual in (*workers, devices):
+        assert_close(actual["batch norm"][True, eager], expected)
         for name in ("losses", "evaluated"):
-            found_values = found["batch norm"][True, eager][name]
-            np.testing.assert_allclose(found_values, expected[name], rtol=2e-6, atol=2e-6)
+            actual_values = actual["batch norm"][True, eager][name]
+            np.testing.assert_allclose(actual_values, expected[name], rtol=2e-6, atol=2e-6)
 
 
 @pytest.mark.parametrize("eager", [False, True])
@@ -50,13 +50,13 @@ def test_batch_normalization_uses_the_rows_of_each_replica(one, workers, devices
 
 def test_callbacks_of_workers_give_the_history_of_one_replica(one, workers, devices):
     expected = one["callbacks"]
-    for found in [devices["callbacks"], *[worker["callbacks"] for worker in workers]]:
-        assert len(found["history"]["loss"]) == 3
+    for actual in [devices["callbacks"], *[worker["callbacks"] for worker in workers]]:
+        assert len(actual["history"]["loss"]) == 3
         for name, values in expected["history"].items():
-            np.testing.assert_allclose(found["history"][name], values, rtol=5e-6)
-        assert_close(found, expected)
+            np.testing.assert_allclose(actual["history"][name], values, rtol=5e-6)
+        assert_close(actual, expected)
         for name in ("predicted", "evaluated"):
-            np.testing.assert_allclose(found[name], expected[name], rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(actual[name], expected[name], rtol=2e-6, atol=2e-6)
     assert workers[0]["callbacks"]["history"] == workers[1]["callbacks"]["history"]
 
 
@@ -72,9 +72,9 @@ def test_all_workers_stop_if_a_callback_stops_one(workers):
 
 def test_a_backup_of_the_first_worker_restores_all_workers(workers):
     for worker in workers:
-        found = worker["backup"]
-        assert found["resumed"]["epochs"] == [2, 3]
-        np.testing.assert_equal(found["resumed"]["weights"], found["undisturbed"])
+        actual = worker["backup"]
+        assert actual["resumed"]["epochs"] == [2, 3]
+        np.testing.assert_equal(actual["resumed"]["weights"], actual["undisturbed"])
 
 
 def test_fit_obeys_the_policy_by_which_workers_shard_a_dataset(one, workers):
@@ -94,5 +94,5 @@ def test_fit_obeys_the_policy_by_which_workers_shard_a_dataset(one, workers):
 
 
 def test_checkpoints_hold_the_aggregated_values_of_variables(workers, devices):
-    for found in (*workers, devices):
-        assert found["checkpoint"] == ([[1.0, 2.0], 5.0, 2.5], [[1.0, 2.0], 5.0, 2.5])
+    for actual in (*workers, devices):
+        assert actual["checkpoint"] == ([[1.0, 2.0], 5.0, 2.5], [[1.0, 2.0], 5.0, 2.5])

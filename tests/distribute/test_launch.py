@@ -49,14 +49,14 @@ def command(program, *options, mode="", module=False):
 
 
 def run(program, *options, mode="", module=False):
-    found = subprocess.run(
+    process = subprocess.run(
         [*command(program, *options, mode=mode, module=module), "--flag", "x"],
         env=environment(PYTHONPATH=f"{ROOT}{os.pathsep}{program}"),
         capture_output=True,
         text=True,
         timeout=SECONDS,
     )
-    return found.returncode, found.stdout
+    return process.returncode, process.stdout
 
 
 def pids(program):
@@ -151,8 +151,8 @@ def test_a_failure_says_how_a_worker_ended():
 
 
 def test_the_number_of_workers_is_positive(program):
-    found = subprocess.run(
+    process = subprocess.run(
         command(program, "-n", "0"), capture_output=True, text=True, timeout=SECONDS
     )
-    assert found.returncode == 2
-    assert "argument -n: expected a positive integer, not 0" in found.stderr
+    assert process.returncode == 2
+    assert "argument -n: expected a positive integer, not 0" in process.stderr

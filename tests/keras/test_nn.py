@@ -620,10 +620,10 @@ def test_ctc_decode():
 
 def test_synchronized_moments_of_one_replica_are_its_moments():
     x = rng.normal(size=(5, 3))
-    for found, expected in zip(
+    for actual, expected in zip(
         ops.moments(x, 0, synchronized=True), ops.moments(x, 0), strict=True
     ):
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_unsupported_options_raise():

@@ -69,8 +69,8 @@ def test_mutable_tables_in_functions_change_in_each_call():
         return table.export()
 
     for key, value, expected, size in (("b", 2, [1, 2, -1], 2), ("c", 3, [1, 2, 3], 3)):
-        found, count = add(tf.constant([key]), tf.constant([value], tf.int64))
-        assert (found.numpy().tolist(), count.numpy()) == (expected, size)
+        values, count = add(tf.constant([key]), tf.constant([value], tf.int64))
+        assert (values.numpy().tolist(), count.numpy()) == (expected, size)
         assert sorted(export()[1].numpy().tolist()) == sorted(v for v in expected if v > 0)
     assert len(add.recordings()) == 1
     assert [remove(tf.constant([key])).numpy() for key in "abc"] == [2, 1, 0]
@@ -276,13 +276,13 @@ def test_messages(call, error, message):
 
 
 def file_messages(path):
-    whole, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+    whole_line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
     init = tf.lookup.TextFileInitializer
     return [
-        ("", (whole, number), tf.errors.OutOfRangeError, f"{path} has no lines."),
+        ("", (whole_line, number), tf.errors.OutOfRangeError, f"{path} has no lines."),
         (
             "a\n\nb\n",
-            (whole, number),
+            (whole_line, number),
             tf.errors.InvalidArgumentError,
             f"Invalid content in {path}: line 1 is empty.",
         ),

@@ -153,7 +153,7 @@ def read_all(dataset):
     return list(dataset.as_numpy_iterator())
 
 
-DAMAGED = {
+CORRUPT = {
     "length": (lambda data: b"\x01" + data[1:], "corrupted record at 0."),
     "checksum of the length": (lambda data: data[:8] + b"\0" + data[9:], "corrupted record at 0."),
     "data": (lambda data: data[:31] + b"?" + data[32:], "corrupted record at 19."),
@@ -174,7 +174,7 @@ def _header(length):
     return data + encode_record(data)[-4:]
 
 
-@pytest.mark.parametrize(("damage", "message"), DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize(("damage", "message"), CORRUPT.values(), ids=CORRUPT)
 def test_corrupt_records_raise_data_loss_errors(tmp_path, damage, message):
     path = write(tmp_path / "file", [b"abc", b"def"])
     path.write_bytes(damage(path.read_bytes()))

@@ -106,7 +106,7 @@ def test_tables_are_restored():
     assert dense.size().numpy() == 2
 
 
-# Damaged and hostile files
+# Corrupt and hostile files
 
 
 def copy_to(folder, name="dtypes"):

@@ -222,8 +222,8 @@ def synchronize_epoch(model):
     of batch normalization, get the values of the first worker.
     """
     if current_group().size > 1:
-        held = [v._value for v in model.non_trainable_variables]
-        _broadcast([v for v in held if _may_differ(v)])
+        variables = [v._value for v in model.non_trainable_variables]
+        _broadcast([v for v in variables if _may_differ(v)])
 
 
 def any_worker(condition):

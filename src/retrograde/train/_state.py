@@ -92,15 +92,17 @@ def get_checkpoint_state(
 def _parse(content: bytes, path: str) -> dict[str, list]:
     """Parses a state file. Returns the values by name."""
     try:
-        text, found, checksum = content.decode().rpartition(_CHECKSUM)
-        if found and checksum != _checksum(text) + "\n":
+        text, has_checksum, checksum = content.decode().rpartition(_CHECKSUM)
+        if has_checksum and checksum != _checksum(text) + "\n":
             raise ValueError
-        text = text if found else checksum
+        text = text if has_checksum else checksum
         values: dict[str, list] = {}
         for name, value in _LINE.findall(text):
             values.setdefault(name, []).append(parse_json(value, name))
         latest = os.path.join(os.path.dirname(path), values["model_checkpoint_path"][0])
-        if not found and not os.path.exists(f"{latest}.index"):  # TensorFlow writes no checksum
+        if not has_checksum and not os.path.exists(
+            f"{latest}.index"
+        ):  # TensorFlow writes no checksum
             raise ValueError
     except (DataLossError, KeyError, TypeError, ValueError):
         raise DataLossError(

@@ -21,15 +21,15 @@ def main(output, names):
 
     if not os.environ.get("TF_CONFIG"):
         recording.make_devices()
-    found = {}
+    results = {}
     for name in names or NAMES:
         recording.recorded = {}
         runpy.run_path(str(FOLDER / f"{name}.py"))
-        found[name] = recording.recorded
+        results[name] = recording.recorded
     task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {})
     if task.get("index"):
         return
-    pathlib.Path(output).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    pathlib.Path(output).write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
