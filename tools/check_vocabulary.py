@@ -10,7 +10,8 @@ line breaks, in comments and in identifiers. Words are delimited by anything but
 not matter. To quote a listed word on purpose, add its file to `EXEMPT`.
 
 Docstrings of functions that start with an article or a question word are found, too. Properties,
-fixtures and tests may start with a noun phrase or with "Whether".
+fixtures and tests may start with a noun phrase or with "Whether". Parameters and local variables
+with vague names, such as `found`, are found as well.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ SKIPPED_FOLDERS = {"site", "build", "dist", "demo", "__pycache__"}
 HIDDEN_FOLDERS = {".github"}  # other hidden folders are skipped
 # These quote the words that they check for.
 EXEMPT = {"tools/check_vocabulary.py", "tests/tools/test_check_vocabulary.py"}
+# These still contain vague names.
+WITH_VAGUE_NAMES = (
+    "src/retrograde/core/",
+    "src/retrograde/distribute/process_group.py",
+    "src/retrograde/program/",
+    "tests/distribute/workers.py",
+    "tests/docs/test_site.py",
+)
 
 # Verbs with -ize in American English, without the ending.
 _IZE = (
@@ -129,10 +138,12 @@ RETIRED = [
     ("tested by table", "table-driven tests"),
     ("rules of the house", "conventions"),
     ("judges?", "discriminator"),
+    ("damaged", "corrupt"),
     ("undamaged", "intact"),
     ("answers? (?:of|from) tensorflow", "TensorFlow's results"),
     ("calls? of (?:a|the) traced function", "call to a traced function"),
-    ("however (?:many|large|long)", "regardless of the number, size or length"),
+    ("however (?:many|large|long|small)", "regardless of the number, size or length"),
+    ("whatever", "regardless of"),
     ("and its like", "and related functions"),
     ("whichever", "regardless of which"),
     ("(?:hand|give)s? (?:back|over)", "return, pass"),
@@ -140,6 +151,8 @@ RETIRED = [
     ("\\d+ to \\d+ deep", "channels"),
 ]
 
+# Names that do not say what a parameter or local variable contains.
+VAGUE_NAMES = {"found", "held", "whole", "what"}
 # The first words of docstrings that do not start with a verb.
 _ARTICLES = {"a", "an", "the"}
 _QUESTION_WORDS = {"how", "of", "those", "what", "where", "whether", "which", "whose", "why"}
@@ -195,6 +208,24 @@ def find_docstrings(source: str) -> list[Hit]:
     return hits
 
 
+def find_vague_names(source: str) -> list[Hit]:
+    """Returns the parameters and local variables of Python source that have vague names."""
+    hits = set()
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.arg):
+                name = node.arg
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                name = node.id
+            else:
+                continue
+            if name in VAGUE_NAMES:
+                hits.add(Hit(node.lineno, name, "name the value"))
+    return sorted(hits)
+
+
 def _is_described_by_noun(node: ast.AST) -> bool:
     """Returns whether the docstring of a class, property, fixture or test may start with a noun."""
     if isinstance(node, ast.ClassDef) or node.name.startswith("test_"):
@@ -234,7 +265,10 @@ def main(arguments: list[str] | None = None) -> int:
         if name in EXEMPT:
             continue
         text = path.read_text(encoding="utf-8")
-        hits = find(text) + (find_docstrings(text) if path.suffix == ".py" else [])
+        hits = find(text)
+        if path.suffix == ".py":
+            hits += find_docstrings(text)
+            hits += [] if name.startswith(WITH_VAGUE_NAMES) else find_vague_names(text)
         for hit in sorted(hits):
             count += 1
             print(f"{name}:{hit.line}: {hit.phrase} -> {hit.replacement}")

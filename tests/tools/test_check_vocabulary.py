@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tools import check_vocabulary
-from tools.check_vocabulary import Hit, find, find_docstrings
+from tools.check_vocabulary import Hit, find, find_docstrings, find_vague_names
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,8 @@ from tools.check_vocabulary import Hit, find, find_docstrings
             "call to a traced function",
         ),
         ("images, 64 to 64 deep", 1, "64 to 64 deep", "channels"),
+        ("The file is damaged.", 1, "damaged", "corrupt"),
+        ("the result is exact, whatever `tol` is", 1, "whatever", "regardless of"),
     ],
 )
 def test_finds(text, line, phrase, replacement):
@@ -129,3 +131,21 @@ def test_the_list_may_quote_its_words(capsys):
 def test_a_missing_path_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         check_vocabulary.main([str(tmp_path / "missing.md")])
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "name"),
+    [
+        ("def f():\n    found = 1", 2, "found"),
+        ("def f(what):\n    pass", 1, "what"),
+        ("def f(xs):\n    return [held for held in xs]", 2, "held"),
+        ("g = lambda whole: whole", 1, "whole"),
+    ],
+)
+def test_finds_vague_names(source, line, name):
+    assert find_vague_names(source) == [Hit(line, name, "name the value")]
+
+
+def test_accepts_attributes_with_any_name():
+    source = "class Memory:\n    held: int\n\ndef f(tape):\n    tape.held = tape.memory().held"
+    assert find_vague_names(source) == []

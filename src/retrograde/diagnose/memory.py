@@ -215,14 +215,14 @@ def _report(
         location = locations.get(array.producer.outputs[0])
         if location is not None:
             by_line[format_source_line(location)] += array.nbytes
-    held, outputs = (sum(a.nbytes for a in part) for part in (arrays, produced))
+    held_bytes, outputs = (sum(a.nbytes for a in part) for part in (arrays, produced))
     exclusive = sum(a.nbytes for a in arrays if a.exclusive)
     return Memory(
         calls=len(calls),
-        held=held,
+        held=held_bytes,
         outputs=outputs,
         variables=variables,
-        inputs=held - outputs - variables,
+        inputs=held_bytes - outputs - variables,
         exclusive=exclusive,
         freed=0 if keeps else exclusive,
         peak=peak,
