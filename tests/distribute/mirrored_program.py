@@ -13,7 +13,7 @@ def semantics():
         [device.name for device in list_devices("CPU")]
         for list_devices in (tf.config.list_physical_devices, tf.config.list_logical_devices)
     )
-    found = {"replicas": strategy.num_replicas_in_sync, "physical": physical, "logical": logical}
+    results = {"replicas": strategy.num_replicas_in_sync, "physical": physical, "logical": logical}
     aggregations = ("NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA")
     with strategy.scope():
         variables = {
@@ -36,11 +36,11 @@ def semantics():
 
     for key, v in variables.items():
         seen = [values(strategy.run(update, (v, how))) for how in ("assign_add", "assign")]
-        found[key] = (*seen, v.numpy().item())
+        results[key] = (*seen, v.numpy().item())
     with strategy.scope():
         variables["ON_READ", "SUM"].assign(8.0)
-        found["assigned"] = variables["ON_READ", "SUM"].numpy().item()
-    found["share"] = values(strategy.run(variables["ON_READ", "SUM"].read_value))
+        results["assigned"] = variables["ON_READ", "SUM"].numpy().item()
+    results["share"] = values(strategy.run(variables["ON_READ", "SUM"].read_value))
 
     def gradients():
         context, r = tf.distribute.get_replica_context(), number()
@@ -54,48 +54,48 @@ def semantics():
 
     traced = tf.function(lambda: strategy.run(gradients))
     for name, run in [("eager", lambda: strategy.run(gradients)), ("traced", traced)]:
-        found["gradients", name] = [list(map(values, run())) for _ in range(2)][-1]
+        results["gradients", name] = [list(map(values, run())) for _ in range(2)][-1]
 
     def merged():
         context = tf.distribute.get_replica_context()
         return context.merge_call(lambda s, x: s.reduce("SUM", x, axis=None), (number() + 1,))
 
-    found["merged"] = values(strategy.run(merged))
+    results["merged"] = values(strategy.run(merged))
     uneven = strategy.run(lambda: tf.range(1.0, 2.0 + number() * 2))
-    found["reduced"] = [
+    results["reduced"] = [
         strategy.reduce(op, uneven, axis=0).numpy().item() for op in ("SUM", "MEAN")
     ]
-    found["gathered"] = strategy.gather(uneven, axis=0).numpy().tolist()
-    found["drawn"] = values(strategy.run(lambda: tf.random.normal([2])))
-    found["loss"] = values(strategy.run(lambda: tf.nn.compute_average_loss([1.0, 2.0])))
-    found["created"] = strategy.run(lambda: tf.Variable(number() + 3)).numpy().item()
+    results["gathered"] = strategy.gather(uneven, axis=0).numpy().tolist()
+    results["drawn"] = values(strategy.run(lambda: tf.random.normal([2])))
+    results["loss"] = values(strategy.run(lambda: tf.nn.compute_average_loss([1.0, 2.0])))
+    results["created"] = strategy.run(lambda: tf.Variable(number() + 3)).numpy().item()
     dataset = tf.data.Dataset.range(9).batch(4)
-    found["shares"] = list(map(values, strategy.experimental_distribute_dataset(dataset)))
-    found["from function"] = [
+    results["shares"] = list(map(values, strategy.experimental_distribute_dataset(dataset)))
+    results["from function"] = [
         values(x)
         for x in strategy.distribute_datasets_from_function(
             lambda context: tf.data.Dataset.range(5).batch(context.get_per_replica_batch_size(4))
         )
     ]
-    found["values"] = values(
+    results["values"] = values(
         strategy.experimental_distribute_values_from_function(
             lambda context: tf.constant(context.replica_id_in_sync_group)
         )
     )
-    found["different"] = _message(
+    results["different"] = _message(
         lambda: strategy.run(lambda: variables["ON_WRITE", "SUM"].assign(1.0) if number() else None)
     )
-    found["error"] = _message(lambda: strategy.run(lambda: tf.ones([2]) + tf.ones([3])))
-    found["nested"] = _message(lambda: strategy.run(tf.function(merged)))
+    results["error"] = _message(lambda: strategy.run(lambda: tf.ones([2]) + tf.ones([3])))
+    results["nested"] = _message(lambda: strategy.run(tf.function(merged)))
     all_reduce = tf.function(lambda: tf.distribute.get_replica_context().all_reduce("SUM", 2.0))
     replica_id = tf.function(number)
-    found["traced outside"] = [f().numpy().item() for f in (all_reduce, replica_id) * 2]
-    found["in replicas"] = [values(strategy.run(replica_id)) for _ in range(2)]
-    found["nested all_reduce"] = _message(lambda: strategy.run(all_reduce)).partition(" while")[0]
-    found["not distributed"] = _message(lambda: strategy.reduce("SUM", 3.0, axis=None))
-    found["devices"] = _message(lambda: tf.distribute.MirroredStrategy(["CPU:0", "CPU:7"]))
-    found["after an error"] = values(strategy.run(merged))
-    return found
+    results["traced outside"] = [f().numpy().item() for f in (all_reduce, replica_id) * 2]
+    results["in replicas"] = [values(strategy.run(replica_id)) for _ in range(2)]
+    results["nested all_reduce"] = _message(lambda: strategy.run(all_reduce)).partition(" while")[0]
+    results["not distributed"] = _message(lambda: strategy.reduce("SUM", 3.0, axis=None))
+    results["devices"] = _message(lambda: tf.distribute.MirroredStrategy(["CPU:0", "CPU:7"]))
+    results["after an error"] = values(strategy.run(merged))
+    return results
 
 
 def number():

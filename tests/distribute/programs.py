@@ -22,9 +22,9 @@ def semantics():
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     results = {"replicas": strategy.num_replicas_in_sync}
     rank = strategy.cluster_resolver.task_id
-    found["traced before"] = [*before, all_reduce(tf.constant(2.0)).numpy().item()]
+    results["traced before"] = [*before, all_reduce(tf.constant(2.0)).numpy().item()]
     outside = [replica_count().numpy().item() for _ in range(2)]
-    found["traced outside"] = [*outside, strategy.run(replica_count).numpy().item()]
+    results["traced outside"] = [*outside, strategy.run(replica_count).numpy().item()]
     with strategy.scope():
         results["initial"] = tf.Variable(float(rank + 5)).numpy().item()
         results["drawn in scope"] = tf.random.normal([2]).numpy().tolist()

@@ -8,14 +8,14 @@ import pytest
 def test_fit_evaluate_and_predict_give_the_numbers_of_one_worker(two_workers, one_replica, mode):
     workers = [worker["keras training"] for worker in two_workers]
     for worker in workers:
-        found, expected = worker[mode], one_replica["keras training"][mode]
-        for a, b in zip(found["weights"], expected["weights"], strict=True):
+        actual, expected = worker[mode], one_replica["keras training"][mode]
+        for a, b in zip(actual["weights"], expected["weights"], strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=2e-6)
-        assert found["history"].keys() == expected["history"].keys()
+        assert actual["history"].keys() == expected["history"].keys()
         for name, values in expected["history"].items():
-            np.testing.assert_allclose(found["history"][name], values, rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(actual["history"][name], values, rtol=2e-6, atol=2e-6)
         for name in ("evaluated", "on batch", "predicted"):
-            np.testing.assert_allclose(found[name], expected[name], rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(actual[name], expected[name], rtol=2e-6, atol=2e-6)
     np.testing.assert_equal(workers[0][mode]["weights"], workers[1][mode]["weights"])
     assert workers[0][mode]["history"] == workers[1][mode]["history"]
 

@@ -80,10 +80,10 @@ def test_errors_say_what_is_wrong(two_devices, name, message):
 
 def test_two_replicas_train_to_the_weights_of_one(two_devices, one_replica):
     trained = two_devices["trainings"]
-    for (mode, dtype), found in trained.items():
-        assert_close(found, one_replica["trainings"]["eager", dtype], TOLERANCE[dtype])
+    for (mode, dtype), actual in trained.items():
+        assert_close(actual, one_replica["trainings"]["eager", dtype], TOLERANCE[dtype])
         if mode == "replayed":
-            assert_same(found, trained["eager", dtype])
+            assert_same(actual, trained["eager", dtype])
 
 
 def test_four_replicas_train_to_the_weights_of_one(four_devices, one_replica):
@@ -96,10 +96,10 @@ def test_four_replicas_train_to_the_weights_of_one(four_devices, one_replica):
 def test_keras_models_train_evaluate_and_predict_as_with_one_replica(
     two_devices, one_replica, mode
 ):
-    found, expected = two_devices["keras training"][mode], one_replica["keras training"][mode]
-    for a, b in zip(found["weights"], expected["weights"], strict=True):
+    actual, expected = two_devices["keras training"][mode], one_replica["keras training"][mode]
+    for a, b in zip(actual["weights"], expected["weights"], strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=2e-6)
     for name, values in expected["history"].items():
-        np.testing.assert_allclose(found["history"][name], values, rtol=2e-6, atol=2e-6)
+        np.testing.assert_allclose(actual["history"][name], values, rtol=2e-6, atol=2e-6)
     for name in ("evaluated", "on batch", "predicted"):
-        np.testing.assert_allclose(found[name], expected[name], rtol=2e-6, atol=2e-6)
+        np.testing.assert_allclose(actual[name], expected[name], rtol=2e-6, atol=2e-6)

@@ -143,12 +143,12 @@ def assert_optimal(traffic):
     assert {worker["collectives per step"] for worker in traffic} == {size >> 20}
 
 
-def assert_close(found, expected, tolerance):
-    for a, b in zip(found["weights"], expected["weights"], strict=True):
+def assert_close(actual, expected, tolerance):
+    for a, b in zip(actual["weights"], expected["weights"], strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(found["losses"], expected["losses"], rtol=0, atol=tolerance)
+    np.testing.assert_allclose(actual["losses"], expected["losses"], rtol=0, atol=tolerance)
 
 
-def assert_same(found, expected):
-    for a, b in zip(found["weights"], expected["weights"], strict=True):
+def assert_same(actual, expected):
+    for a, b in zip(actual["weights"], expected["weights"], strict=True):
         np.testing.assert_array_equal(a, b)

@@ -236,7 +236,9 @@ class _Merger:
         """Adds steps of the cross-replica context, which all devices compute."""
         for step in steps:
             if self._is_on_device(step) and not self._add_collective(step):
-                self._steps.append(step._replace(inputs=tuple(map(self._common_value, step.inputs))))
+                self._steps.append(
+                    step._replace(inputs=tuple(map(self._common_value, step.inputs)))
+                )
 
     def _add_collective(self, call: Call) -> bool:
         """Adds a call on the values of all replicas as a collective, if it is one."""
