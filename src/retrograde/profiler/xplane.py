@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from retrograde.protobuf.wire import FIXED64, bytes_field, varint, varint_field
+from retrograde.protobuf.wire import FIXED64, encode_bytes_field, encode_varint, encode_varint_field
 
 
 class Event(NamedTuple):
@@ -22,16 +22,16 @@ def encode_space(host: str, begin: int, events: Mapping[tuple[int, str], Sequenc
     """Encodes the events of each thread, (id, name), as a serialized XSpace."""
     names, keys = _Numbers(), _Numbers()
     lines = [
-        varint_field(1, thread)
+        encode_varint_field(1, thread)
         + _text_field(2, name)
-        + varint_field(3, begin)
-        + b"".join([bytes_field(4, _event(event, names, keys)) for event in sequence])
+        + encode_varint_field(3, begin)
+        + b"".join([encode_bytes_field(4, _event(event, names, keys)) for event in sequence])
         for (thread, name), sequence in events.items()
     ]
-    plane = varint_field(1, 1) + _text_field(2, "/host:CPU")
-    plane += b"".join([bytes_field(3, line) for line in lines])
+    plane = encode_varint_field(1, 1) + _text_field(2, "/host:CPU")
+    plane += b"".join([encode_bytes_field(3, line) for line in lines])
     plane += names.encode(4) + keys.encode(5)
-    return bytes_field(1, plane) + _text_field(4, host)
+    return encode_bytes_field(1, plane) + _text_field(4, host)
 
 
 class _Numbers:
@@ -46,27 +46,32 @@ class _Numbers:
     def encode(self, field: int) -> bytes:
         """Encodes a map from numbers to messages with the number and the name."""
         entries = [
-            varint_field(1, number) + bytes_field(2, varint_field(1, number) + _text_field(2, name))
+            encode_varint_field(1, number)
+            + encode_bytes_field(2, encode_varint_field(1, number) + _text_field(2, name))
             for name, number in self._numbers.items()
         ]
-        return b"".join([bytes_field(field, entry) for entry in entries])
+        return b"".join([encode_bytes_field(field, entry) for entry in entries])
 
 
 def _event(event: Event, names: _Numbers, keys: _Numbers) -> bytes:
-    picoseconds = varint_field(2, event.start * 1000) + varint_field(3, event.duration * 1000)
-    stats = [bytes_field(4, _stat(keys[key], value)) for key, value in event.metadata.items()]
-    return varint_field(1, names[event.name]) + picoseconds + b"".join(stats)
+    picoseconds = encode_varint_field(2, event.start * 1000) + encode_varint_field(
+        3, event.duration * 1000
+    )
+    stats = [
+        encode_bytes_field(4, _stat(keys[key], value)) for key, value in event.metadata.items()
+    ]
+    return encode_varint_field(1, names[event.name]) + picoseconds + b"".join(stats)
 
 
 def _stat(number: int, value: Any) -> bytes:
     if isinstance(value, int):
-        encoded = varint_field(4, value)
+        encoded = encode_varint_field(4, value)
     elif isinstance(value, float):
-        encoded = varint(2 << 3 | FIXED64) + struct.pack("<d", value)
+        encoded = encode_varint(2 << 3 | FIXED64) + struct.pack("<d", value)
     else:
         encoded = _text_field(5, str(value))
-    return varint_field(1, number) + encoded
+    return encode_varint_field(1, number) + encoded
 
 
 def _text_field(number: int, text: str) -> bytes:
-    return bytes_field(number, text.encode())
+    return encode_bytes_field(number, text.encode())
