@@ -62,7 +62,7 @@ def details(strategy):
     def values(value):
         return [x.numpy().tolist() for x in strategy.experimental_local_results(value)]
 
-    found = {}
+    results = {}
     for mode in ("eager", "xla"):
         for v in (mirrored, first, counted):
             v.assign(0.0)
@@ -73,7 +73,7 @@ def details(strategy):
                 lambda context: tf.constant(context.replica_id_in_sync_group + 1.0)
             )
             rows, same, own, drawn = f(x)
-        found[mode] = {
+        results[mode] = {
             "rows": rows.numpy().tolist(),
             "same": values(same),
             "own": values(own),
@@ -90,7 +90,7 @@ def details(strategy):
     for _ in range(3):
         with tf.GradientTape():
             count_rows(x)
-    found["under a tape"] = counted.numpy().item()
+    results["under a tape"] = counted.numpy().item()
 
     def different():
         number = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -98,8 +98,8 @@ def details(strategy):
 
     f = tf.function(lambda: strategy.run(different), jit_compile=True)
     seen = [values(f()) for _ in range(2)][-1]
-    found["different"] = {"values": seen, "compiled": _compiled(f) is not None}
-    return found
+    results["different"] = {"values": seen, "compiled": _compiled(f) is not None}
+    return results
 
 
 def workers():
@@ -112,11 +112,11 @@ def workers():
         return outcome
 
     WorkerProgram.run = observed
-    found = {mode: programs.training(mode, steps=14, rows=43) for mode in ("replayed", "xla")}
-    found["compiled"] = list(outcomes)
+    results = {mode: programs.training(mode, steps=14, rows=43) for mode in ("replayed", "xla")}
+    results["compiled"] = list(outcomes)
     outcomes.clear()
-    found["weights"] = _trained_with_known_and_new_shapes()
-    return found | {"one worker traces": outcomes}
+    results["weights"] = _trained_with_known_and_new_shapes()
+    return results | {"one worker traces": outcomes}
 
 
 def _trained_with_known_and_new_shapes():
