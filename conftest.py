@@ -57,6 +57,7 @@ ON_HOST = (
     "tests/core/test_variable.py::test_a_signal_handler_can_read_a_variable_during_an_update",
     "tests/core/test_variable.py::test_defaults",
     "tests/core/test_variable.py::test_sparse_reads",
+    "tests/program/test_auto_compilation.py",
 )
 
 

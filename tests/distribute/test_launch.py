@@ -51,7 +51,7 @@ def command(program, *options, mode="", module=False):
 def run(program, *options, mode="", module=False):
     process = subprocess.run(
         [*command(program, *options, mode=mode, module=module), "--flag", "x"],
-        env=environment(PYTHONPATH=f"{ROOT}{os.pathsep}{program}"),
+        env=environment(PYTHONPATH=os.pathsep.join(map(str, (ROOT / "src", ROOT, program)))),
         capture_output=True,
         text=True,
         timeout=SECONDS,
