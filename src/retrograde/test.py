@@ -516,13 +516,13 @@ def _rows(value: Any) -> Any:
     """Returns a ragged tensor, a tensor or an array as nested lists; strings are bytes."""
     if not hasattr(value, "to_list"):
         tensor = tensor_or_variable(value)
-        value = value if tensor is None else tensor._read().numpy()
-        value = value.tolist() if isinstance(value, np.ndarray) else value
-        return _encode_strings(value)
+        return _encode_strings(value if tensor is None else tensor._read().numpy())
     return _encode_strings(value.to_list())
 
 
 def _encode_strings(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_encode_strings(part) for part in value]
     return value.encode() if isinstance(value, str) else value

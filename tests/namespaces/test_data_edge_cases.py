@@ -223,3 +223,15 @@ def test_datasets_have_no_numpy_arrays():
 def test_names_in_a_dataset_must_be_scalars():
     with pytest.raises(TypeError, match="Got a dataset of elements"):
         tf.data.TextLineDataset(Dataset.from_tensors(["a", "b"]))
+
+
+def test_zip_merges_options():
+    autotune, deterministic = tf.data.Options(), tf.data.Options()
+    autotune.autotune.enabled = True
+    deterministic.deterministic = True
+
+    options = Dataset.zip(
+        Dataset.range(1).with_options(autotune), Dataset.range(1).with_options(deterministic)
+    ).options()
+
+    assert (options.autotune.enabled, options.deterministic) == (True, True)

@@ -280,3 +280,9 @@ def test_no_ragged_images_can_be_resized():
     resized = tf.image.resize(none, [4, 4])
 
     assert (resized.shape.as_list(), resized.dtype) == ([0, 4, 4, 3], tf.float32)
+
+
+def test_ragged_tensors_equal_lists_of_arrays():
+    tf.test.TestCase().assertAllEqual(
+        [np.array([1, 2]), np.array([3])], tf.ragged.range([1, 3], [3, 4])
+    )

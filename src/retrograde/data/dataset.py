@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -166,7 +167,8 @@ class Dataset(ElementMethods, BatchMethods):
             raise TypeError(
                 "Invalid input to `zip`. Expected datasets, in tuples and dicts but not in lists."
             )
-        return Dataset(_nodes.Zip([leaf._node for leaf in flat], pack), flat[0]._options)
+        options = functools.reduce(Options.merge, [leaf._options for leaf in flat])
+        return Dataset(_nodes.Zip([leaf._node for leaf in flat], pack), options)
 
     @staticmethod
     def choose_from_datasets(
