@@ -199,3 +199,14 @@ def test_compiled_sampling_without_x64():
         np.testing.assert_array_equal(
             compiled(tf.ones([6, 7])), same_layer(tf.ones([6, 7]), training=True)
         )
+
+
+@pytest.mark.parametrize("sample", ["uniform", "normal", "truncated_normal"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_large_arrays_start_with_the_numbers_of_small_ones(sample, dtype):
+    function = getattr(keras.random, sample)
+
+    large, small = (function((n,), dtype=dtype, seed=3).numpy() for n in (100_001, 1_000))
+
+    np.testing.assert_array_equal(large[:1_000], small)
+    assert len(np.unique(large[40_000:41_000])) > 500

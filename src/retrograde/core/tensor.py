@@ -88,7 +88,10 @@ class Tensor(_TensorBase):
         """The shape."""
         spec = self._spec
         if type(spec) is not np.ndarray:
-            return TensorShape(spec.shape if _is_called_from_here() else public_shape(spec.shape))
+            dims = spec.shape
+            if Size in map(type, dims) and not _is_called_from_here():
+                dims = public_shape(dims)
+            return TensorShape(dims)
         shape = _new(TensorShape)  # without the checks of `__init__`: layers read shapes often
         shape._dims = spec.shape
         return shape
