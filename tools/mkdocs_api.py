@@ -1,4 +1,4 @@
-"""Completes the API pages: members of `tf` by group, full names, and links to TensorFlow.
+"""Completes the API pages: members of `tf` by group, full names, links to source and TensorFlow.
 
 A page of `tf` lists what it documents in a comment. `<!-- names: toplevel.creation -->` stands for
 the names of `tf` that this module defines, and `<!-- names: rest -->` for the names that no other
@@ -26,15 +26,20 @@ HEADING = re.compile(
 
 
 @functools.cache
-def exports(stub):
-    """Returns the names that a stub exports, with the modules that define them."""
+def origins(stub):
+    """Maps the names that a stub exports to the modules that define them, and their names there."""
     tree = ast.parse(stub.read_text(encoding="utf-8"))
     return {
-        alias.asname: node.module
+        alias.asname: (node.module, alias.name)
         for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
+
+
+def exports(stub):
+    """Returns the names that a stub exports, with the modules that define them."""
+    return {name: module for name, (module, _) in origins(stub).items()}
 
 
 def stub_of(module):
@@ -109,13 +114,15 @@ def on_page_markdown(markdown, page, **_):
     return markdown.replace("<!-- index -->", table()) if "<!-- index -->" in markdown else markdown
 
 
-def on_page_content(html, page, **_):
-    """Writes full names and links to TensorFlow into the headings. mkdocs calls this function."""
-    return HEADING.sub(heading, html) if page.file.src_uri.startswith("api/") else html
+def on_page_content(html, page, config, **_):
+    """Writes full names and links into the headings. mkdocs calls this function."""
+    if not page.file.src_uri.startswith("api/"):
+        return html
+    return HEADING.sub(lambda match: heading(match, config.repo_url), html)
 
 
-def heading(match):
-    """Returns a heading with the full name and links to the same name in TensorFlow."""
+def heading(match, repository):
+    """Returns a heading with the full name, and links to its source and to TensorFlow's page."""
     path, name = match["path"], match["name"]
     owner = path.rpartition(".")[0]
     prefix = f"tf.{owner}." if owner else "tf."
@@ -125,6 +132,9 @@ def heading(match):
     opening = match[0][: match[0].index(">") + 1]
     url = tensorflow_url(f"tf.{path}")
     link = f'<a class="api-peer" href="{url}">TensorFlow</a>' if url else ""
+    source = source_of(path)
+    if source:
+        link = f'<a class="api-peer" href="{repository}/blob/main/src/{source}">source</a>{link}'
     aliases = "" if owner != "math" or name not in locations() else f"tf.{name}"
     also = f'<span class="api-alias">{aliases}</span>' if aliases else ""
     return f"{opening}{match['before']}{full}{also}{link}{match['after']}"
@@ -138,3 +148,31 @@ def tensorflow_url(path):
     if missing.is_tensorflow_name(owner) and owner.rpartition(".")[2][0].isupper():
         return f"{TENSORFLOW}{owner.replace('.', '/')}#{name}"
     return None
+
+
+def source_of(path):
+    """Returns the file and line of a function, a class or a method, or `None`."""
+    parts = path.split(".")
+    for i in reversed(range(len(parts))):
+        owner = ".".join(["retrograde", *parts[:i]])
+        stub = stub_of(owner)
+        module, name = origins(stub).get(parts[i], (None, None)) if stub else (owner, parts[i])
+        file = module and PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
+        if file and file.exists():
+            line = lines_of(file).get(".".join([name, *parts[i + 1 :]]))
+            return line and f"{file.relative_to(PACKAGE.parent).as_posix()}#L{line}"
+    return None
+
+
+@functools.cache
+def lines_of(file):
+    """Maps the functions, classes and methods of a file to their lines."""
+    lines = {}
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            lines[node.name] = node.lineno
+            methods = node.body if isinstance(node, ast.ClassDef) else []
+            for method in methods:
+                if isinstance(method, ast.FunctionDef):
+                    lines[f"{node.name}.{method.name}"] = method.lineno
+    return lines

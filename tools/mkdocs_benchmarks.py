@@ -92,7 +92,8 @@ def draw(groups, labels, reference):
         y += 12
     axis = f'<line x1="{x(1):.1f}" x2="{x(1):.1f}" y1="24" y2="{y}" class="axis"/>'
     caption = (
-        f'<text x="{x(1):.1f}" y="16" text-anchor="middle" class="small">1 = {reference}</text>'
+        f'<text x="{x(1):.1f}" y="16" text-anchor="middle" class="small">1 = {reference}; '
+        "to the right: slower</text>"
     )
     legend, left = [], 150
     for label in labels:

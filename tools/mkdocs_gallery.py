@@ -1,14 +1,15 @@
-"""Creates the cards of the gallery, and a page for each example.
+"""Creates the cards of the gallery, and a page and a notebook for each example.
 
 `examples/gallery.toml` lists the examples in order, with their titles, figures, run times and the
-words that people search for. The descriptions are the docstrings of the programs.
+words that people search for. The descriptions are the docstrings of the programs. The outputs are
+those that `tools/notebooks.py` recorded.
 """
 
 import ast
 import pathlib
 import re
-import tomllib
 
+import notebooks
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -35,6 +36,7 @@ PAGE = """# {title}
 | also known as | {keywords} |
 | run time | {seconds} s on one CPU core; a few seconds with `--small` |
 | source | [`examples/{name}.py`]({repo}/blob/main/examples/{name}.py){helpers} |
+| notebook | [`{name}.ipynb`]({name}.ipynb), with its outputs |
 
 ## Run it
 
@@ -47,7 +49,14 @@ retrograde run examples/{name}.py
 
 The figure is saved as `demo/{name}.png`. `--small` runs a short version without a plot, and
 `--help` lists the options. The program imports TensorFlow, so `python examples/{name}.py` runs it
-on TensorFlow.
+on TensorFlow. The notebook needs no other file: `pip install jupyterlab`, then
+`jupyter lab {name}.ipynb`.
+
+## Output {{ data-search-exclude }}
+
+```text
+{output}
+```
 
 ## Source {{ data-search-exclude }}
 
@@ -59,15 +68,12 @@ on TensorFlow.
 
 def examples():
     """Returns the entries of the gallery, with the docstrings and sources of the programs."""
-    with open(EXAMPLES / "gallery.toml", "rb") as file:
-        entries = tomllib.load(file)
+    entries = notebooks.gallery()
     for name, entry in entries.items():
         source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
         tree = ast.parse(source)
         summary, _, rest = ast.get_docstring(tree).partition("\n")
-        body, _, teaches = rest.rpartition(" Shows ") if " Shows " in rest else (rest, "", "")
-        if not teaches:
-            body, _, teaches = rest.rpartition("\nShows ")
+        body, teaches = re.split(r"\bShows\s", rest)
         imported = {
             node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module
         }
@@ -77,6 +83,7 @@ def examples():
             "description": f"{summary}\n{body}",
             "teaches": capitalized(" ".join(teaches.split())),
             "helpers": sorted(m for m in imported if (EXAMPLES / f"{m}.py").exists()),
+            "output": notebooks.recorded(name)[0].strip(),
         }
     return entries
 
@@ -107,6 +114,8 @@ def on_files(files, config):
         fields = entry | {"helpers": helpers, "repo": config.repo_url}
         text = PAGE.format(**fields)
         files.append(File.generated(config, f"gallery/{name}.md", content=text))
+        notebook = notebooks.notebook(name)
+        files.append(File.generated(config, f"gallery/{name}.ipynb", content=notebook))
     return files
 
 

@@ -17,6 +17,31 @@ BROWSER = (
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
+# Returns the texts whose brightness differs from the background by less than the argument. A
+# translucent background is mixed with the one below it. Labels on bars of charts are ignored: their
+# background is another shape.
+UNREADABLE = """
+const numbers = color => color.match(/[\\d.]+/g).map(Number);
+const luminance = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+const background = element => {
+  const own = numbers(getComputedStyle(element).backgroundColor);
+  const alpha = own.length > 3 ? own[3] : 1;
+  if (alpha === 1 || element === document.body) return own;
+  const below = background(element.parentElement);
+  return [0, 1, 2].map(i => alpha * own[i] + (1 - alpha) * below[i]);
+};
+document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important }</style>');
+const ignored = 'title, style, script, .share';
+const leaves = [...document.querySelectorAll('body *')].filter(
+  e => !e.matches(ignored) && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()));
+return leaves.filter(e => {
+  const style = getComputedStyle(e);
+  if (!e.getClientRects().length || style.visibility === 'hidden') return false;
+  const ink = numbers(e instanceof SVGElement ? style.fill : style.color);
+  return Math.abs(luminance(ink) - luminance(background(e))) < arguments[0];
+}).map(e => e.textContent.trim());
+"""
+
 
 class Browser:
     """One window of a headless browser."""

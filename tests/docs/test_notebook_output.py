@@ -10,25 +10,6 @@ PAGE = """<!doctype html><meta charset="utf-8">
 <body>{outputs}</body>"""
 THEMES = {"light": ("#111111", "#ffffff"), "dark": ("#dddddd", "#111111")}
 
-# Returns the texts with little contrast. A translucent background is mixed with the page's.
-UNREADABLE = """
-const numbers = color => color.match(/[\\d.]+/g).map(Number);
-const luminance = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
-const background = element => {
-  const own = numbers(getComputedStyle(element).backgroundColor);
-  const alpha = own.length > 3 ? own[3] : 1;
-  if (alpha === 1 || element === document.body) return own;
-  const below = background(element.parentElement);
-  return [0, 1, 2].map(i => alpha * own[i] + (1 - alpha) * below[i]);
-};
-const leaves = [...document.querySelectorAll('body *')].filter(
-  e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.tagName !== 'title');
-return leaves.filter(e => {
-  const style = getComputedStyle(e);
-  const ink = numbers(e instanceof SVGElement ? style.fill : style.color);
-  return Math.abs(luminance(ink) - luminance(background(e))) < 100;
-}).map(e => e.textContent);
-"""
 # Returns the words that are broken over two lines, except after a dot, an underscore or a slash.
 BROKEN = """
 const broken = [];
@@ -82,7 +63,7 @@ def test_reports_can_be_read_in_light_and_dark_notebooks(tmp_path):
                 window.resize(width)
                 window.open(page.as_uri())
 
-                assert window.run(UNREADABLE) == []
+                assert window.run(browser.UNREADABLE, 100) == []
                 assert window.run(BROKEN) == []
                 assert window.run(WIDTH) <= 0
 

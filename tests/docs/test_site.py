@@ -15,56 +15,9 @@ import urllib.parse
 
 import pytest
 
-from tests.docs import browser
+from tests.docs import browser, questions
 
 ROOT = pathlib.Path(__file__).parents[2]
-
-# What people type, and the page that has to be the first result.
-QUESTIONS = {
-    "gradient none": "why_none.html",
-    "why is my gradient none": "why_none.html",
-    "No gradients provided for any variable": "why_none.html",
-    "Gradients do not exist for variables": "why_none.html",
-    "loss is nan": "nan.html",
-    "nan gradients": "nan.html",
-    "memory leak": "memory.html",
-    "out of memory": "memory.html",
-    "memory keeps increasing": "memory.html",
-    "retracing": "functions.html",
-    "triggered tf.function retracing": "functions.html",
-    "program is slow": "speed.html",
-    "mixed precision": "mixed_precision.html",
-    "loss scaling float16": "mixed_precision.html",
-    "GPU": "gpu.html",
-    "list_physical_devices GPU empty": "gpu.html",
-    "multiple machines": "scale.html",
-    "distributed training": "scale.html",
-    "save and resume training": "saving.html",
-    "checkpoint": "api/train.html",
-    "install": "installation.html",
-    "how fast": "speed.html",
-    "differences from tensorflow": "differences.html",
-    "pytorch": "from_pytorch.html",
-    "zero_grad": "from_pytorch.html",
-    "jax": "from_jax.html",
-    "value_and_grad": "from_jax.html",
-    "run tensorflow script": "index.html",
-    "keras fit": "keras.html",
-    "pinn": "scientific.html",
-    "curve fitting": "scientific.html",
-    "teach automatic differentiation": "teaching.html",
-    "library authors": "library_authors.html",
-    "custom training loop slower than fit": "speed.html",
-    "resume training from checkpoint": "saving.html",
-    "gradient accumulation": "guide.html",
-    "hessian matrix": "derivatives.html",
-    "per-example gradients": "derivatives.html",
-    "profile": "inspecting_tapes.html",
-    "reduce_sum": "api/math.html#retrograde.math.reduce_sum",
-    "vae": "gallery/vae.html",
-    "grad-cam": "gallery/attributions.html",
-    "style transfer": "gallery/texture.html",
-}
 
 LINKS_AND_IDS = """
 return [[...document.querySelectorAll('a[href]')].map(a => a.href),
@@ -72,16 +25,6 @@ return [[...document.querySelectorAll('a[href]')].map(a => a.href),
 """
 WIDTH = "return document.documentElement.scrollWidth - window.innerWidth"
 SET_SCHEME = "document.body.setAttribute('data-md-color-scheme', arguments[0])"
-CONTRAST = """
-const paragraph = document.querySelector('.md-content p') || document.body;
-const luminance = color => {
-  const [r, g, b] = color.match(/[\\d.]+/g).map(Number);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-document.body.style.transition = paragraph.style.transition = 'none';
-const ink = luminance(getComputedStyle(paragraph).color);
-return Math.abs(ink - luminance(getComputedStyle(document.body).backgroundColor));
-"""
 SEARCH = """
 const [query, done] = arguments;
 const input = document.querySelector('[data-md-component=search-query]');
@@ -134,8 +77,8 @@ def problems_of_pages(window, base, pages):
                 problems.append(f"{page} is wider than {width} pixels")
         for scheme in ("default", "slate"):
             window.run(SET_SCHEME, scheme)
-            if window.run(CONTRAST) < 100:
-                problems.append(f"{page}: text is hard to read in the scheme {scheme}")
+            for text in sorted(set(window.run(browser.UNREADABLE, 60)))[:3]:
+                problems.append(f"{page}: {text!r} is hard to read in the scheme {scheme}")
         problems += [
             f"{page}: {entry['message']}"
             for entry in window.log()
@@ -167,12 +110,12 @@ def exists(base, target):
     return (exists.folder / path).is_file()
 
 
-def wrong_answers(window, base):
+def wrong_answers(window, base, pages_of_questions):
     """Returns the questions whose first search result is another page."""
     window.resize(1300)
     window.open(base + "index.html")
     wrong = []
-    for question, page in QUESTIONS.items():
+    for question, page in pages_of_questions.items():
         # The first result has links to a page and to the section of it that fits best.
         found = [urllib.parse.urlsplit(link) for link in window.run_async(SEARCH, question)]
         sections = [f"{link.path.lstrip('/')}#{link.fragment}" for link in found]
@@ -203,7 +146,8 @@ def check(folder):
         try:
             with browser.browser() as window:
                 assert len(pages) > 80
-                assert wrong_answers(window, base) == []
+                assert wrong_answers(window, base, questions.WORDS) == []
+                assert len(wrong_answers(window, base, questions.FORUM)) <= 2
                 assert problems_of_pages(window, base, pages) == []
         finally:
             server.shutdown()

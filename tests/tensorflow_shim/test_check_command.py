@@ -61,6 +61,9 @@ def test_a_folder_is_checked_with_its_notebooks(tmp_path, capsys):
     )
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "bad.py").write_text("import tensorflow_text")
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env" / "pyvenv.cfg").touch()  # a virtual environment
+    (tmp_path / "env" / "bad.py").write_text("import tensorflow_text")
 
     assert main(["check", str(tmp_path)]) == 1
     finding, summary = capsys.readouterr().out.splitlines()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -84,15 +85,24 @@ def _files(paths: Iterable[str]) -> Iterator[pathlib.Path]:
         if not path.is_dir():
             yield path
             continue
-        programs = [file for file in sorted(path.rglob("*")) if _is_program(file, path)]
+        programs = _programs(path)
         if not programs:
             raise ValueError(f"{path} contains no Python files or notebooks")
         yield from programs
 
 
-def _is_program(path: pathlib.Path, folder: pathlib.Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return path.suffix in _SUFFIXES and not hidden
+def _programs(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Returns the programs in a folder, except in hidden folders and virtual environments."""
+    programs = []
+    for root, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not _is_excluded(pathlib.Path(root, name))]
+        paths = [pathlib.Path(root, name) for name in files if not name.startswith(".")]
+        programs += [path for path in paths if path.suffix in _SUFFIXES]
+    return sorted(programs)
+
+
+def _is_excluded(folder: pathlib.Path) -> bool:
+    return folder.name.startswith(".") or (folder / "pyvenv.cfg").exists()
 
 
 def _sources(path: pathlib.Path) -> list[tuple[Any, str | bytes]]:
