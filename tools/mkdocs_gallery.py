@@ -52,11 +52,7 @@ The figure is saved as `demo/{name}.png`. `--small` runs a short version without
 on TensorFlow. The notebook needs no other file: `pip install jupyterlab`, then
 `jupyter lab {name}.ipynb`.
 
-## Output {{ data-search-exclude }}
-
-```text
 {output}
-```
 
 ## Source {{ data-search-exclude }}
 
@@ -83,9 +79,14 @@ def examples():
             "description": f"{summary}\n{body}",
             "teaches": capitalized(" ".join(teaches.split())),
             "helpers": sorted(m for m in imported if (EXAMPLES / f"{m}.py").exists()),
-            "output": notebooks.recorded(name)[0].strip(),
+            "output": output_section(notebooks.recorded(name)[0].strip()),
         }
     return entries
+
+
+def output_section(text):
+    """Returns a section with what a program printed, if it is recorded."""
+    return f"## Output {{ data-search-exclude }}\n\n```text\n{text}\n```" if text else ""
 
 
 def capitalized(text):

@@ -57,7 +57,7 @@ def notebook(name):
     cells += [code(part) for part in definitions(text)]
     cells += [
         markdown("## Run it"),
-        code("results = main([])", stream(output)),
+        code("results = main([])", *([stream(output)] if output else [])),
         code(
             f'from IPython.display import Image\n\nImage("demo/{name}.png")',
             {"output_type": "display_data", "metadata": {}, "data": {"image/png": figure}},
@@ -134,8 +134,13 @@ def digest(name):
 
 
 def recorded(name):
-    """Returns what a full run of an example printed, and the digest of its code."""
-    first, _, output = (OUTPUTS / f"{name}.txt").read_text(encoding="utf-8").partition("\n")
+    """Returns what a full run of an example printed, and the digest of its code.
+
+    Both are empty if the output is not recorded.
+    """
+    file = OUTPUTS / f"{name}.txt"
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    first, _, output = text.partition("\n")
     return output, first.removeprefix("code ")
 
 
