@@ -21,7 +21,7 @@ WORDS = {
     "multiple machines": "scale.html",
     "distributed training": "scale.html",
     "save and resume training": "saving.html",
-    "checkpoint": "api/train.html",
+    "checkpoint": "saving.html",
     "install": "installation.html",
     "how fast": "speed.html",
     "differences from tensorflow": "differences.html",
