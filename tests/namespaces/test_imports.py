@@ -2,10 +2,12 @@
 
 import ast
 import importlib
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import tomllib
 
 import pytest
@@ -56,9 +58,10 @@ BELOW = {
     "core": {"values"},
     "files": {"values"},
     "fusion": {"core", "values"},
+    "devices": {"core", "values"},
     "ops": {"core", "fusion", "values"},
     "derivatives": {"core", "fusion", "ops", "values"},
-    "program": {"core", "fusion", "ops", "values"},
+    "program": {"core", "devices", "fusion", "ops", "values"},
     "saved_functions": {"core", "ops", "program", "values"},
     "numpy_functions": {"core", "linalg", "math", "ops", "values"},
 }
@@ -102,7 +105,7 @@ def registered_modules():
 def test_only_packages_above_core_register_hooks():
     layers_above = {name.split(".")[1] for name in registered_modules()}
 
-    assert layers_above <= {"derivatives", "diagnose", "fusion", "ops"}
+    assert layers_above <= {"derivatives", "devices", "diagnose", "fusion", "ops"}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +164,31 @@ def test_import_loads_no_heavy_packages():
     )
 
     assert not set(result.stdout.split()) & set(HEAVY)
+
+
+def test_eager_code_without_accelerators_does_not_load_devices():
+    program = """
+    import sys
+
+    import retrograde as tf
+
+    v = tf.Variable(tf.zeros([2]))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum((v - tf.constant([1.0, 2.0])) ** 2)
+    v.assign_sub(tape.gradient(y, v))
+    v.assign(v + 1.0)
+    print(*[name for name in sys.modules if name.startswith("retrograde.devices")])
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "RETROGRADE_DEVICE": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert not result.stdout.split()
 
 
 def test_version_agrees_with_pyproject():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core import device_tensors
 from retrograde.core.lazy import LazyTensor
+from retrograde.devices import device_tensors
 
 BACKENDS = {"numpy": {}, "xla": {"jit_compile": True}}
 

@@ -22,10 +22,15 @@ TAPE_METHODS |= dict.fromkeys(_NOTES, "retrograde.diagnose.tape_notes")
 _AT_INDICES = """
     sparse_read gather_nd batch_scatter_update scatter_add scatter_sub scatter_mul scatter_div
     scatter_min scatter_max scatter_update scatter_nd_add scatter_nd_sub scatter_nd_update
-    scatter_nd_max scatter_nd_min
+    scatter_nd_max scatter_nd_min _assign_part
 """
 VARIABLE_METHODS |= dict.fromkeys(_AT_INDICES.split(), "retrograde.ops.variable_scatter")
 FUNCTIONS |= {
+    "apply_on_device": "retrograde.devices.placement",
+    "place": "retrograde.devices.placement",
+    "current_device": "retrograde.devices.scopes",
+    "device_name": "retrograde.devices.scopes",
+    "device_scope": "retrograde.devices.scopes",
     "report_none": "retrograde.diagnose.missing_gradients.explain",
     "per_example_gradient": "retrograde.derivatives.tape_methods",
     "set_options": "retrograde.diagnose.tape_options",

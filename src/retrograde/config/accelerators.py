@@ -13,8 +13,8 @@ import sys
 from typing import Any
 
 from retrograde._api.default_device import VARIABLE
-from retrograde.core import namespaces
-from retrograde.core.placement import host_device
+from retrograde.devices.device_tensors import host_device
+from retrograde.devices.scopes import device_names, set_default_device
 from retrograde.values.device_spec import DeviceSpec
 
 _TYPES = ("GPU", "TPU")
@@ -27,7 +27,7 @@ def select_default_device() -> None:
     index = _replacement_index()
     if index:
         _create_cpu_devices(index + 1)
-    namespaces.set_default_device(_find_default)
+    set_default_device(_find_default)
 
 
 def _find_default() -> Any:
@@ -41,7 +41,7 @@ def _find_default() -> Any:
     name = os.environ.get(VARIABLE)
     if name and not index:
         spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
-        devices = [d for d in devices if namespaces.device_names[d] == _name(spec)]
+        devices = [d for d in devices if device_names[d] == _name(spec)]
     device = devices[0] if devices else None
     if device is None and name and name != "CPU:0" and not hidden:
         raise RuntimeError(
@@ -92,7 +92,7 @@ def _create_cpu_devices(count: int) -> None:
 def accelerators(device_type: str) -> dict[str, Any]:
     """Returns the JAX devices of a type by name, such as "GPU:0"."""
     by_name = {f"{device_type}:{i}": device for i, device in enumerate(jax_devices(device_type))}
-    namespaces.device_names.update({device: name for name, device in by_name.items()})
+    device_names.update({device: name for name, device in by_name.items()})
     return by_name
 
 
@@ -109,7 +109,7 @@ def set_visible(device_type: str, names: list[str]) -> None:
     hidden.difference_update(every)
     hidden.update(every.difference(names))
     if hidden != before:
-        namespaces.set_default_device(_find_default)
+        set_default_device(_find_default)
 
 
 def restart_jax() -> bool:
@@ -125,6 +125,6 @@ def restart_jax() -> bool:
 
     clear_backends()
     host_device.cache_clear()
-    namespaces.device_names.clear()
-    namespaces.set_default_device(_find_default)
+    device_names.clear()
+    set_default_device(_find_default)
     return True

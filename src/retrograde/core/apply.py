@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy import ndarray
 
-from retrograde.core import namespaces, placement
+from retrograde.core import namespaces
 from retrograde.core.batching import apply_batch, innermost, run_batch
+from retrograde.core.hooks import hook
 from retrograde.core.lazy import LazyTensor, waiting
 from retrograde.core.plans import Plan, plan_for
 from retrograde.core.recorders import next_id, notify, thread
@@ -193,28 +194,18 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
         # kernel.
         if attrs or len(inputs) > 2:
             value = _evaluate(primitive, [x._array for x in inputs], attrs, quietly)
-        elif len(inputs) == 2:
-            x1, x2 = inputs
-            a1, a2 = x1._array, x2._array
-            dtype, accepts = a1.dtype, primitive.accepts
+        else:
+            a1 = a2 = inputs[0]._array
+            if len(inputs) == 2:
+                a2 = inputs[1]._array
+            dtype, accepts, kernel = a1.dtype, primitive.accepts, primitive.on_numpy
             if accepts is not None and (dtype is not a2.dtype or dtype not in accepts):
                 _check_dtypes(primitive, [a1, a2])
-            if a1.size < MANY:
-                value = quietly(primitive.on_numpy, a1, a2)
-            elif (y := _deferred(primitive, inputs)) is not None:
-                return y
-            else:
-                value = quietly(primitive.on_many, a1, a2)
-        else:
-            array, accepts = inputs[0]._array, primitive.accepts
-            if accepts is not None and array.dtype not in accepts:
-                _check_dtypes(primitive, [array])
-            if array.size < MANY:
-                value = quietly(primitive.on_numpy, array)
-            elif (y := _deferred(primitive, inputs)) is not None:
-                return y
-            else:
-                value = quietly(primitive.on_many, array)
+            if a1.size >= MANY:
+                if (y := _deferred(primitive, inputs)) is not None:
+                    return y
+                kernel = primitive.on_many
+            value = quietly(kernel, a1, a2) if len(inputs) == 2 else quietly(kernel, a1)
     except Exception as error:
         value = _recover(primitive, [x._array for x in inputs], attrs, error)
     if primitive.outputs:
@@ -252,7 +243,7 @@ def _apply_unusual(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
     """Applies a primitive to inputs that are lazy, batched or foreign."""
     y: Any
     foreign = namespaces.foreign and namespaces.involves_foreign([x._spec for x in inputs])
-    if foreign and (y := _apply_on_device(primitive, inputs, attrs)) is not None:
+    if foreign and (y := hook("apply_on_device")(primitive, inputs, attrs)) is not None:
         return y
     if not foreign and (y := _deferred(primitive, inputs, attrs)) is not None:
         return y  # the result of a lazy input can be lazy too
@@ -269,14 +260,6 @@ def _apply_unusual(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
         value = _recover(primitive, arrays, attrs, error)
     y = tuple([wrap(v) for v in value]) if primitive.outputs else wrap(value)
     notify(recorders, primitive, inputs, attrs, y)
-    return y
-
-
-def _apply_on_device(primitive: Primitive, inputs: tuple, attrs: dict) -> Any:
-    """Applies a primitive on the current device. Returns `None` if it has to run on the host."""
-    y = placement.compute(primitive, inputs, attrs)
-    if y is not None:
-        notify(thread.recorders, primitive, inputs, attrs, y)
     return y
 
 

@@ -13,7 +13,7 @@ from retrograde.core import indexed_slices, required
 from retrograde.core.apply import tensor_of
 from retrograde.core.batching import Batched, Level, examples_of, innermost, reenter
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.plans import Plan
+from retrograde.core.plans import Plan, save_nothing
 from retrograde.core.recorders import Recorder, notify, thread, use_recorders
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes, nest
@@ -68,11 +68,7 @@ class CustomCall:
     def plan(self, key: tuple[int, ...]) -> Plan:
         """Returns a plan that runs the user's rule."""
         needed = tuple(map(bool, key))
-        return Plan(_save_nothing, (), self.rule, needed, user_code=True, name=self.name)
-
-
-def _save_nothing(_: tuple) -> tuple:
-    return ()
+        return Plan(save_nothing, (), self.rule, needed, user_code=True, name=self.name)
 
 
 class VariableWatcher(Recorder):

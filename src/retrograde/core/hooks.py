@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -11,6 +12,7 @@ VARIABLE_METHODS: dict[str, str] = {}
 FUNCTIONS: dict[str, str] = {}
 
 
+@functools.cache
 def hook(name: str) -> Any:
     """Returns the object that a package above `core` has registered under `name`."""
     return getattr(importlib.import_module(FUNCTIONS[name]), name)

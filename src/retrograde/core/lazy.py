@@ -53,11 +53,22 @@ class Materializer:
         """Returns `repr(tensor)`."""
         return Tensor.__repr__(tensor)
 
+    def replaced_by(self, value: Tensor, variable_id: int) -> Tensor:
+        """Returns the tensor of a variable that has this origin, after an assignment."""
+        return Tensor(value._array, variable_id)
+
+    def update(self, variable: Any, primitive: Any, delta: Tensor) -> bool:  # noqa: ARG002
+        """Assigns `primitive(variable, delta)` to a variable if it is not on the host.
+
+        Returns whether it did.
+        """
+        return False
+
 
 _MATERIALIZED = Materializer()
 
 
-def _materializer_of(tensor: Tensor) -> Materializer:
+def materializer_of(tensor: Tensor) -> Materializer:
     """Returns the origin of a tensor. Another thread may materialize the tensor meanwhile."""
     origin = tensor._spec
     return origin if isinstance(origin, Materializer) else _MATERIALIZED
@@ -88,15 +99,18 @@ class LazyTensor(Tensor):
     def _device(self) -> Any:
         return getattr(self._spec, "device_array", None)
 
+    def _replaced_by(self, value: Tensor, variable_id: int) -> Tensor:
+        return materializer_of(self).replaced_by(value, variable_id)
+
     def numpy(self) -> Any:
         """Returns a copy of the values as a NumPy array, or as a NumPy scalar if the rank is 0."""
-        return _materializer_of(self).numpy(self)
+        return materializer_of(self).numpy(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return _materializer_of(self).view(self, dtype, copy)
+        return materializer_of(self).view(self, dtype, copy)
 
     def __repr__(self) -> str:
-        return _materializer_of(self).text(self)
+        return materializer_of(self).text(self)
 
     def __reduce__(self) -> tuple:
         return Tensor, (np.require(self._array, requirements="W"),)
@@ -106,3 +120,8 @@ def make_lazy(tensor: Tensor, materializer: Materializer) -> None:
     """Frees the array of `tensor` and replaces it by `materializer`."""
     tensor.__class__ = LazyTensor
     tensor._spec = materializer
+
+
+def alias(x: Tensor, tensor_id: int | None = None) -> Tensor:
+    """Returns another tensor with the value of `x`, which stays where it is."""
+    return Tensor(x._array, tensor_id) if x._device is None else LazyTensor(x._spec, tensor_id)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.hooks import hook
 from retrograde.values.locks import fork_safe_lock
 
 # Whether any tensor has ever held an array that is not a NumPy array, or may hold a batch now, or
@@ -24,15 +25,25 @@ _lock = fork_safe_lock()
 _batches = 0  # blocks in which batches are expected, in all threads
 _admitted = False
 _accelerated = False  # whether operations run on an accelerator by default, or may do so
-_find_default: Callable[[], Any] | None = None
-_default_device: Any = None
 
 
 def register(array: Any) -> None:
     """Registers that a tensor is about to hold `array`."""
-    global foreign, _admitted
     if not isinstance(array, _NUMPY) and hasattr(array, "__array_namespace__"):
-        foreign = _admitted = True
+        admit()
+
+
+def admit() -> None:
+    """Registers that tensors may hold foreign arrays from now on."""
+    global foreign, _admitted
+    foreign = _admitted = True
+
+
+def expect_devices(expected: bool) -> None:
+    """Sets whether operations run on an accelerator by default, or may do so."""
+    global _accelerated
+    _accelerated = expected
+    _count_batches(0)
 
 
 @contextlib.contextmanager
@@ -69,13 +80,7 @@ def batches_are_allowed() -> bool:
     return _batches > 0
 
 
-_DEFAULT = object()
-
-device_names: dict[Any, str] = {}  # TensorFlow's names of JAX devices, such as "GPU:0"
-
-
 class _Scope(threading.local):
-    device: Any = _DEFAULT
     evaluate: Callable | None = None  # replaces kernels
 
 
@@ -87,7 +92,7 @@ def involves_foreign(arrays: Iterable[Any]) -> bool:
 
     Only meaningful while `foreign` is true.
     """
-    if _scope.evaluate is not None or current_device() is not None:
+    if _scope.evaluate is not None or hook("current_device")() is not None:
         return True
     return not all([isinstance(x, _ordinary) for x in arrays])
 
@@ -99,27 +104,13 @@ def treat_as_numpy(kind: type) -> None:
 
 
 @contextlib.contextmanager
-def device_scope(device: Any) -> Iterator[None]:
-    """Makes operations run on a JAX device in a `with` block; `None` stands for NumPy."""
-    global foreign, _admitted
-    before = _scope.device
-    _scope.device = device
-    if device is not None:
-        foreign = _admitted = True
-    try:
-        yield
-    finally:
-        _scope.device = before
-
-
-@contextlib.contextmanager
 def evaluate_with(evaluate: Callable) -> Iterator[None]:
     """Makes operations of this thread call `evaluate(primitive, arrays, attrs)` in a `with` block.
 
     They run the kernel if it returns `NotImplemented`.
     """
     before = _scope.evaluate
-    with allow_batches(), device_scope(None):
+    with allow_batches(), hook("device_scope")(None):
         _scope.evaluate = evaluate
         try:
             yield
@@ -130,40 +121,6 @@ def evaluate_with(evaluate: Callable) -> Iterator[None]:
 def evaluator() -> Callable | None:
     """Returns the function that operations of this thread call in place of kernels, or `None`."""
     return _scope.evaluate
-
-
-def on_host(function: Callable) -> Callable:
-    """Returns `function`, extended to run operations with NumPy."""
-
-    def run(*args: Any) -> Any:
-        with device_scope(None):
-            return function(*args)
-
-    return run
-
-
-def current_device() -> Any:
-    """Returns the JAX device on which operations of this thread run, or `None` for NumPy."""
-    device = _scope.device
-    return default_device() if device is _DEFAULT else device
-
-
-def default_device() -> Any:
-    """Returns the JAX device on which operations run outside of device scopes, or `None`."""
-    global foreign, _accelerated, _find_default, _default_device
-    if _find_default is not None:
-        find, _find_default = _find_default, None
-        _default_device = find()
-        _accelerated = _default_device is not None
-        foreign = _admitted or _accelerated or _batches > 0
-    return _default_device
-
-
-def set_default_device(find: Callable[[], Any]) -> None:
-    """Makes operations run on the device that `find()` returns. It is called on first use."""
-    global foreign, _accelerated, _find_default
-    _find_default = find
-    foreign = _accelerated = True
 
 
 def run(kernel: Any, arrays: Sequence[Any], attrs: dict) -> Any:

@@ -150,6 +150,11 @@ def saver(reads: tuple[int, ...]) -> Callable[[tuple], tuple]:
     return writer.define("save", "plan")
 
 
+def save_nothing(_: tuple) -> tuple:
+    """Returns no values, for rules that hold what they read."""
+    return ()
+
+
 @cache
 def _write_pull(
     reads: tuple[int, ...], flow: tuple[tuple[int, bool], ...], raw: bool

@@ -181,7 +181,7 @@ def needed(
         step = steps[index]
         if known is not None and not wanted:
             break
-        if (known is not None or not step.has_side_effects) and wanted.isdisjoint(step.outputs):
+        if wanted.isdisjoint(step.outputs) and (known is not None or not step.has_side_effects):
             continue
         wanted.difference_update(step.outputs)
         wanted.update(step.inputs if known is None else [n for n in step.inputs if n not in known])
@@ -226,11 +226,11 @@ def hashable(value: Any) -> Any:
     if isinstance(value, dict):
         if not value:
             return ()
-        parts = [(k, hashable(v)) for k, v in value.items()]
-        return None if any(p is None for _, p in parts) else tuple(sorted(parts))
+        parts = list(map(hashable, value.values()))
+        return None if None in parts else tuple(sorted(zip(value, parts, strict=True)))
     if isinstance(value, (list, tuple)):
-        parts = [hashable(v) for v in value]
-        return None if any(p is None for p in parts) else (type(value).__name__, *parts)
+        parts = list(map(hashable, value))
+        return None if None in parts else (type(value).__name__, *parts)
     if isinstance(value, slice):
         return hashable((value.start, value.stop, value.step))
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.dtype)):

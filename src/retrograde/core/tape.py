@@ -334,10 +334,13 @@ class GradientTape(_TapeBase):
             found = hook("fused_gradient")(self, targets, held, sys._getframe(1))
             if found is not None:
                 return pack(found)
-        cotangents = Cotangents(bool(recorders or namespaces.foreign) and self._runs_on_tensors())
+        cotangents = Cotangents(self._runs_on_tensors())
         finite = cotangents.seed(targets, weights)
         entries = self._entries.copy() if self._persistent else self._use_up(sys._getframe(1))
-        self._monitor(cotangents, entries, targets, weights, held, finite)
+        if finite and not self._persistent:  # else `autopsy` needs the entries
+            cotangents.monitored = self._monitored = True
+        else:
+            self._keep(entries, targets, weights, held)
         wanted = set()
         for x in held:
             wanted.add(x._id)
@@ -354,21 +357,6 @@ class GradientTape(_TapeBase):
         if not complete:
             results = self._filled(cotangents, targets, weights, held, unconnected)
         return pack(results)
-
-    def _monitor(
-        self,
-        cotangents: Cotangents,
-        entries: list[tuple],
-        targets: list,
-        weights: list,
-        sources: list,
-        finite: bool,
-    ) -> None:
-        """Keeps what `autopsy` needs to find the call that produced the first NaN or Inf."""
-        if finite and not self._persistent:
-            cotangents.monitored = self._monitored = True
-        else:
-            self._keep(entries, targets, weights, sources)
 
     def _filled(
         self,
@@ -396,9 +384,10 @@ class GradientTape(_TapeBase):
 
     def _runs_on_tensors(self) -> bool:
         """Returns whether a recorder observes a backward pass, or it runs on a device."""
-        if namespaces.foreign and namespaces.current_device() is not None:
+        recorders = thread.recorders
+        if recorders and (self._persistent or recorders != [self]):
             return True
-        return bool(thread.recorders) and (self._persistent or thread.recorders != [self])
+        return namespaces.foreign and hook("current_device")() is not None
 
     def _snapshot(self, frame: Any, what: str, row_by_row: bool = False) -> TapeSnapshot:
         """Returns the recording. Unless the tape is persistent, this can be done once."""
@@ -421,16 +410,6 @@ class GradientTape(_TapeBase):
         self._names = [*map(_name_of, map(_plan_of, entries))]
         self._used_at = (frame.f_code.co_filename, frame.f_lineno)
         return entries
-
-    def _continued(self, frame: Any) -> GradientTape:
-        """Returns a persistent tape that starts with the entries of this one."""
-        self._check_not_used()
-        lines = self._locations is not None
-        tape = GradientTape(persistent=True, watch_accessed_variables=False, lines=lines)
-        tape._connected, tape._roots = dict(self._connected), set(self._roots)
-        entries = self._entries.copy() if self._persistent else self._use_up(frame)
-        tape._entries = entries if self._ledger is None else list(entries)  # without the limit
-        return tape
 
 
 # Outside `record`, because a comprehension there would make its local variables slower.

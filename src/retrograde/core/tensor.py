@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrograde.core import namespaces
+from retrograde.core.hooks import hook
 from retrograde.core.recorders import escape, next_id, symbolic_name
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
@@ -30,13 +31,6 @@ _MOST_PRINTED = 100_000
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-
-
-def device_name(array: Any) -> str:
-    """Returns the name of the device that holds a JAX array, in TensorFlow's notation."""
-    device = min(array.devices(), key=lambda device: device.id)
-    name = namespaces.device_names.get(device) or f"{device.platform.upper()}:{device.id}"
-    return f"/job:localhost/replica:0/task:0/device:{name}"
 
 
 class _MissingAttribute:
@@ -110,7 +104,8 @@ class Tensor(_TensorBase):
     def device(self) -> str:
         """The name of the device that holds the array, in TensorFlow's notation."""
         array = self._array if self._device is None else self._device
-        return _CPU if isinstance(array, (np.ndarray, np.generic)) else device_name(array)
+        is_numpy = isinstance(array, (np.ndarray, np.generic))
+        return _CPU if is_numpy else hook("device_name")(array)
 
     def get_shape(self) -> TensorShape:
         """Returns the shape."""
@@ -127,6 +122,13 @@ class Tensor(_TensorBase):
     def _read(self) -> Tensor:
         """Returns the tensor itself. The method of a `Variable` returns its current tensor."""
         return self
+
+    def _replaced_by(self, value: Tensor, variable_id: int) -> Tensor:
+        """Returns the tensor of a variable that holds this one, after `value` is assigned to it."""
+        tensor = _new(Tensor)  # inlined `wrap`
+        tensor._array = value._array
+        tensor._id = variable_id
+        return tensor
 
     def ref(self) -> Reference:
         """Returns a hashable reference, equal to other references to the same tensor."""

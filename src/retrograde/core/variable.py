@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrograde.core import namespaces, placement, required
+from retrograde.core import namespaces, required
 from retrograde.core.apply import Primitive, apply
-from retrograde.core.hooks import VARIABLE_METHODS, LazyMethod
-from retrograde.core.host_callbacks import HostCallback, call_host
+from retrograde.core.hooks import VARIABLE_METHODS, LazyMethod, hook
 from retrograde.core.indexed_slices import IndexedSlices, dense
-from retrograde.core.lazy import Materializer
-from retrograde.core.recorders import escape, isolate, next_id, thread
+from retrograde.core.lazy import materializer_of
+from retrograde.core.recorders import escape, next_id, thread
 from retrograde.core.tensor import Reference, Tensor, readable, representation
-from retrograde.core.variable_cell import VariableCell, writing
+from retrograde.core.variable_cell import VariableCell
 from retrograde.values import dtypes, variable_scopes
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, check_dtype, tensor_or_variable
 from retrograde.values.dtypes import DType
 from retrograde.values.errors import allocate, invalid
-from retrograde.values.shapes import TensorShape, broadcast
+from retrograde.values.shapes import TensorShape
 
 if TYPE_CHECKING:
     from retrograde._api.declarations import VariableMethods as _VariableBase
@@ -140,15 +139,17 @@ class Variable(_VariableBase, metaclass=_Creating):
             raise ValueError(
                 f"Argument `constraint` must be None or a callable. Received: {shown(constraint)}."
             )
-        array = _initial_array(initial_value, dtype)
+        value = _initial_tensor(initial_value, dtype)
         self._shape = None if shape is None else TensorShape(shape)
-        if self._shape is not None and not self._shape.is_compatible_with(array.shape):
+        if self._shape is not None and not self._shape.is_compatible_with(value._spec.shape):
             raise ValueError(
-                f"In this `tf.Variable` creation, the initial value's shape ({array.shape}) is not "
-                f"compatible with the explicitly supplied `shape` argument ({as_text(shape)})."
+                f"In this `tf.Variable` creation, the initial value's shape ({value._spec.shape}) "
+                "is not compatible with the explicitly supplied `shape` argument "
+                f"({as_text(shape)})."
             )
         self._id = next_id()
-        self._tensor = placement.place(array, self._id)
+        on_host = not namespaces.foreign
+        self._tensor = Tensor(value._array, self._id) if on_host else hook("place")(value, self._id)
         self._owner = None
         self._name = variable_scopes.variable_name(name)
         if trainable is None:
@@ -309,20 +310,15 @@ class Variable(_VariableBase, metaclass=_Creating):
         >>> v.assign([3.0, 4.0]).numpy()
         array([3., 4.], dtype=float32)
         """
-        array = self._operand(value, "assign", may_be_on_device=True)
-        if self._shape is None and array.shape != self._spec.shape:
-            raise ValueError(self._shape_message(array.shape))
-        if self._shape is not None and not self._shape.is_compatible_with(array.shape):
-            raise ValueError(self._shape_message(array.shape))
-        tracer = thread.recorders.tracer
-        if namespaces.foreign:
-            tensor = placement.move_like(array, self._current(), self._id)
-        else:
-            tensor = Tensor(array, self._id)
+        operand, before = self._operand(value, "assign"), self._current()
+        shape, fixed = operand._spec.shape, self._shape
+        if (shape != before._spec.shape) if fixed is None else not fixed.is_compatible_with(shape):
+            raise ValueError(self._shape_message(shape))
+        tracer, tensor = thread.recorders.tracer, before._replaced_by(operand, self._id)
         if tracer is None:
             self._hold(tensor)
         else:
-            tracer.assign(self, tensor, value)
+            tracer.assign(self, tensor, operand)
         # Type checkers are told that it is a variable, which chained calls rely on.
         return self if read_value else None  # type: ignore[return-value]
 
@@ -350,23 +346,19 @@ class Variable(_VariableBase, metaclass=_Creating):
         """Subtracts `delta` from the value. Returns the variable."""
         return self._update(np.subtract, required.subtract, delta, "assign_sub", read_value)
 
-    def _operand(self, value: Any, how: str, may_be_on_device: bool = False) -> Any:
-        """Returns the array of `value`, which is about to be assigned to this variable.
-
-        If it `may_be_on_device`, the result is a `DeviceArray` for a value on an accelerator.
-        """
+    def _operand(self, value: Any, how: str) -> Tensor:
+        """Returns the tensor of `value`, which is about to be assigned to this variable."""
         if type(value) is not Tensor and isinstance(value, IndexedSlices):
             value = dense(value)
         tensor, dtype = _tensor_of(value), self._spec.dtype
         if tensor is None:
-            return as_array(value, dtype)
+            return Tensor(as_array(value, dtype))
         for recorder in thread.recorders:
             recorder.store(self, tensor)
         escape(tensor, how)
-        if may_be_on_device and namespaces.foreign:
-            return check_dtype(placement.value_of(tensor), dtype)
-        array = tensor._array
-        return array if array.dtype is dtype else check_dtype(array, dtype)
+        if tensor._spec.dtype is not dtype:
+            check_dtype(tensor._spec, dtype)
+        return tensor
 
     def _shape_message(self, shape: tuple) -> str:
         return (
@@ -377,84 +369,33 @@ class Variable(_VariableBase, metaclass=_Creating):
     def _update(
         self, ufunc: Any, primitive: Primitive, delta: Any, how: str, read_value: bool
     ) -> Any:
-        recorders = thread.recorders
-        plain = isinstance(delta, Tensor) and not recorders
-        if plain and namespaces.foreign:
-            plain = not namespaces.involves_foreign((self._spec, delta._spec))
-        if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
+        recorders, quietly = thread.recorders, thread.recorders.quietly
+        plain = not recorders and isinstance(delta, Tensor) and type(self._tensor) is Tensor
+        if plain and self._update_in_place(ufunc, delta._array, quietly):
             return self if read_value else None
-        now, array = self._spec, self._operand(delta, how, may_be_on_device=True)
-        if now.dtype.kind in "bO":
+        now = self._spec
+        shape, dtype = now.shape, now.dtype
+        del now  # an array that has another holder is not updated in place
+        operand = self._operand(delta, how)
+        if dtype.kind in "bO":
             raise invalid(f"{how}: dtype {self.dtype.name} is not supported. Expected a number.")
-        if array.shape != now.shape:
+        if operand._spec.shape != shape:
             raise invalid(
-                f"{how}: cannot update variable '{self.name}' of shape {now.shape} with a value of "
-                f"shape {array.shape}. Expected the same shape: there is no broadcasting."
+                f"{how}: cannot update variable '{self.name}' of shape {shape} with a value of "
+                f"shape {operand._spec.shape}. Expected the same shape: there is no broadcasting."
             )
         if recorders.tracer is not None:
-            operand = delta if isinstance(delta, Tensor) else _tensor_of(delta)
-            recorders.tracer.update(self, primitive, Tensor(array) if operand is None else operand)
-            return self if read_value else None
-        del now  # an array that has another holder is not updated in place
-        if namespaces.foreign and self._update_on_device(primitive, array):
-            return self if read_value else None
-        if isinstance(array, Materializer):
-            array = self._operand(delta, how)
-        if namespaces.foreign and namespaces.namespace_of([self._array]) is not np:
-            self._write(lambda old, _: primitive(old, array))
-            return self if read_value else None
-        self._write(lambda old, out: allocate(how, recorders.quietly, ufunc, old, array, out))
+            recorders.tracer.update(self, primitive, operand)
+        elif not materializer_of(self._current()).update(self, primitive, operand):
+            array = operand._array
+
+            def write(old: Any, out: np.ndarray | None) -> Any:
+                if out is None:
+                    return allocate(how, quietly, primitive, old, array)
+                return allocate(how, quietly, ufunc, old, array, out)
+
+            self._write(write)
         return self if read_value else None
-
-    def _update_on_device(self, primitive: Primitive, array: Any) -> bool:
-        """Updates the value on the accelerator that holds it. Returns `False` if none does."""
-        device = placement.device_of(self._current())
-        if device is None:
-            return False
-        with isolate(), writing, namespaces.device_scope(device):
-            before = self._current()
-            y = apply(primitive, (before, placement.put(array, before._device.sharding)))
-            self._hold(placement.alias(y, self._id))
-        return True
-
-    def _assign_part(self, key: tuple[slice, ...], shape: tuple[int, ...], value: Any) -> Variable:
-        """Assigns `value`, broadcast to `shape`, to the slice `key`."""
-        if thread.recorders.tracer is not None:
-            return self._recorded(lambda v, x: v._assign_part(key, shape, x), "assign", value)
-        array = self._operand(value, "assign")
-        if broadcast(array.shape, shape) != shape:
-            raise invalid(
-                f"assign: cannot broadcast a value of shape {array.shape} into a slice of shape "
-                f"{as_text(shape)} of variable '{self.name}'."
-            )
-
-        def write(old: Any, out: np.ndarray | None) -> np.ndarray:
-            whole = np.array(old) if out is None else out
-            index: Any = (*key, ...)
-            part = whole[index]  # a view, also without axes
-            part[...] = np.broadcast_to(array, shape).reshape(part.shape)
-            return whole
-
-        self._write(write)
-        return self
-
-    def _recorded(self, update: Callable, name: str, *operands: Any) -> Variable:
-        """Performs `update(variable, *operands)` as a host callback, so that a replay repeats it.
-
-        The update runs on a temporary variable with the same value. That makes it a pure function
-        of arrays.
-        """
-        pairs = [(x, _tensor_of(x)) for x in operands]
-        given = [Tensor(as_array(x)) if tensor is None else tensor for x, tensor in pairs]
-
-        def new_value(old: Any, *arrays: Any) -> Any:
-            with isolate():
-                temporary = Variable(Tensor(np.array(old)), name=self._name)
-                update(temporary, *map(Tensor, arrays))
-                return temporary._array
-
-        host = HostCallback(name, new_value, pure=True)
-        return self.assign(call_host(host, (self._read(), *given)))
 
     # Copying
 
@@ -492,18 +433,18 @@ def _restore(array: np.ndarray, settings: dict) -> Variable:
     return Variable(Tensor(array), **settings)
 
 
-def _initial_array(value: Any, dtype: Any) -> Any:
+def _initial_tensor(value: Any, dtype: Any) -> Tensor:
     wanted = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
     if isinstance(value, IndexedSlices):
         raise ValueError(
             "The initial value of a variable must be a dense tensor. Received: IndexedSlices."
         )
-    held = tensor_or_variable(value)
-    if held is not None:
-        escape(held._read(), "Variable")
-    if held is not None and namespaces.foreign:
-        return check_dtype(placement.value_of(held._read()), wanted)
-    return as_array(value, wanted)
+    tensor = _tensor_of(value)
+    if tensor is None:
+        return Tensor(as_array(value, wanted))
+    escape(tensor, "Variable")
+    check_dtype(tensor._spec, wanted)
+    return tensor
 
 
 for _name, _module in VARIABLE_METHODS.items():

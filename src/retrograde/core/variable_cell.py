@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.placement import move_like
 from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.holder import Holder
@@ -20,6 +19,8 @@ from retrograde.values.reference_counts import count, unshared_count
 # The lock for writes to variables. All variables share it, so that a function commits all of its
 # writes at once and a fork finds each variable in a complete state.
 writing = threading.RLock()
+
+_NUMPY = (np.ndarray, np.generic)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -104,7 +105,7 @@ class VariableCell(Holder):
             alone = _references(tensor, array) == _ALONE and _is_writable(array)
             value = write(array, array if alone else None)
             if value is not array:
-                tensor = move_like(value, tensor, self._id)
+                tensor = tensor._replaced_by(Tensor(value), self._id)
         finally:
             self._tensor, self._owner = tensor, None
 
@@ -115,7 +116,7 @@ class VariableCell(Holder):
             if tensor is None:
                 return False
             array = tensor._array
-            if type(array) is not np.ndarray:
+            if type(array) is not np.ndarray or not isinstance(delta, _NUMPY):
                 return False
             dtype = array.dtype
             if (

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from retrograde.core import namespaces
+from retrograde.devices.scopes import device_scope, on_host
 from retrograde.ops import random_state
 from retrograde.values.errors import FailedPreconditionError
 from retrograde.values.locks import fork_safe_lock
@@ -67,7 +67,7 @@ class Prefetcher:
         self._process = os.getpid()
         self._state = {"stopped": False, "ended": False}
         self._thread = threading.Thread(
-            target=namespaces.on_host(_fill),
+            target=on_host(_fill),
             args=(elements, size, self._ready, self._changed, self._state),
             name="retrograde-data-prefetch",
             daemon=True,
@@ -198,5 +198,5 @@ class ParallelMap:
 
 
 def _call_with_random_state(state: random_state.State, function: Callable, element: Any) -> Any:
-    with random_state.replaying(state), namespaces.device_scope(None):
+    with random_state.replaying(state), device_scope(None):
         return function(element)

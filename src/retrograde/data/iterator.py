@@ -15,6 +15,7 @@ from retrograde.data._elements import normalize, spec_of_element
 from retrograde.data._nodes import Node
 from retrograde.data._seeds import IterationNumbers
 from retrograde.data._workers import Run
+from retrograde.devices.scopes import on_host
 from retrograde.files.checked_json import parse_json
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.host_functions import CallbackResult, call_on_each_replay, object_array
@@ -88,7 +89,7 @@ class Iterator:
         """Calls `function` on the host, without recorders: tapes do not record datasets."""
         outer = recorders.thread.recorders
         if namespaces.foreign:
-            function = namespaces.on_host(function)
+            function = on_host(function)
         if not outer:
             return function()
         recorders.thread.recorders = recorders.Recorders((), outer.quietly)

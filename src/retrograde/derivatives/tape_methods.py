@@ -145,7 +145,7 @@ def hessian(
     """
     target = _scalar(_single(target, "hessian", "target"), "hessian")
     flat_sources, pack = flatten_arguments(sources, "source")
-    tape = self._continued(sys._getframe(1))
+    tape = _continued(self, sys._getframe(1))
     rows = []
     for x, g in zip(
         flat_sources, jacobians.recorded_gradients(tape, target, flat_sources), strict=True
@@ -175,7 +175,7 @@ def hvp(self: GradientTape, target: Any, sources: Any, vectors: Any) -> Any:
     target = _scalar(_single(target, "hvp", "target"), "hvp")
     flat_sources, pack = flatten_arguments(sources, "source")
     weights = output_gradients_per_target(vectors, sources, len(flat_sources))
-    tape = self._continued(sys._getframe(1))
+    tape = _continued(self, sys._getframe(1))
     first = jacobians.recorded_gradients(tape, target, flat_sources)
     pairs = [(g, w) for g, w in zip(first, weights, strict=True) if g is not None]
     products = tape.gradient(
@@ -245,7 +245,7 @@ def laplacian(
             f"laplacian: expected one value for each row of the source, of shape {of_source}. "
             f"Received: a target of shape {shape}."
         )
-    tape = self._continued(sys._getframe(1))
+    tape = _continued(self, sys._getframe(1))
     result = jacobians.laplacian(tape, target, source, memory_limit)
     return wrap_gradient(result, target, UnconnectedGradients.ZERO)
 
@@ -268,7 +268,7 @@ def derivatives(self: GradientTape, target: Any, orders: Mapping[str, Any]) -> d
     target = _single(target, "derivatives", "target")
     expect(orders, Mapping, "derivatives", "a dict of orders")
     paths = [_path(name, where) for name, where in orders.items()]
-    tape = self._continued(sys._getframe(1))
+    tape = _continued(self, sys._getframe(1))
     partials = taylor.partials(tape, target, paths, _unwatched_tape)
     zero = UnconnectedGradients.ZERO
     pairs = zip(orders, partials, paths, strict=True)
@@ -335,3 +335,14 @@ def _path(name: str, where: Any) -> tuple:
             "Expected one tensor for each letter, or a single one for all."
         )
     return tuple(_single(x, "derivatives", "source") for x in sources)
+
+
+def _continued(self: GradientTape, frame: Any) -> GradientTape:
+    """Returns a persistent tape that starts with the entries of this one."""
+    self._check_not_used()
+    lines = self._locations is not None
+    tape = GradientTape(persistent=True, watch_accessed_variables=False, lines=lines)
+    tape._connected, tape._roots = dict(self._connected), set(self._roots)
+    entries = self._entries.copy() if self._persistent else self._use_up(frame)
+    tape._entries = entries if self._ledger is None else list(entries)  # without the limit
+    return tape

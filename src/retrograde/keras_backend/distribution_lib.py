@@ -11,13 +11,13 @@ from keras.src import tree
 from keras.src.backend.common import KerasVariable, global_state
 
 from retrograde.core.apply import apply
-from retrograde.core.device_tensors import DeviceArray, on_device
 from retrograde.core.lazy import make_lazy
 from retrograde.core.tensor import Tensor
+from retrograde.devices.device_tensors import DeviceArray, on_device
+from retrograde.devices.meshes import use_mesh
 from retrograde.keras_backend.sharded_variable import global_array
 from retrograde.ops.conversion import as_tensor
 from retrograde.ops.layouts import with_layout
-from retrograde.program.meshes import use_mesh
 
 
 def _jax():

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.device_tensors import DeviceArray
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.recorders import thread
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import commit
-from retrograde.program.meshes import use_mesh
+from retrograde.devices.device_tensors import DeviceArray
+from retrograde.devices.meshes import use_mesh
 from retrograde.values.optional_jax import required_jax
 
 

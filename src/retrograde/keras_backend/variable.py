@@ -70,8 +70,8 @@ class Variable(KerasVariable):
     @property
     def value(self):
         """The current value, from an active stateless scope, and cast by the autocast scope."""
-        current = self._current()
         scope = _scope("autocast_scope")
+        current = self._current()
         if scope is None or not self._autocast or scope.dtype == self._dtype:
             return current
         return scope.maybe_cast(current)

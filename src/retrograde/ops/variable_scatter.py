@@ -1,4 +1,4 @@
-"""Variable methods that gather and scatter. They are imported on first use."""
+"""Variable methods that work at indices. They are imported on first use."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.recorders import thread
+from retrograde.core.recorders import isolate, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.ops import _row_sums as rows
 from retrograde.ops import indexing
+from retrograde.ops.conversion import as_tensor
 from retrograde.values import dtypes
-from retrograde.values.arguments import shown
+from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, tensor_or_variable
 from retrograde.values.errors import invalid
+from retrograde.values.shapes import broadcast
 
 
 def sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
@@ -83,7 +86,8 @@ def batch_scatter_update(
 ) -> Variable:
     """Replaces rows within each batch: `v[b, indices[b, i]] = values[b, i]`."""
     if thread.recorders.tracer is not None and isinstance(sparse_delta, IndexedSlices):
-        return self._recorded(
+        return _recorded(
+            self,
             lambda v, x, i: batch_scatter_update(v, IndexedSlices(x, i)),
             "scatter",
             sparse_delta.values,
@@ -121,6 +125,48 @@ def scatter_nd_min(self: Variable, indices: Any, updates: Any, name: Any = None)
     return _scatter_nd(self, _lower_at, indices, updates)
 
 
+def _assign_part(
+    self: Variable, key: tuple[slice, ...], shape: tuple[int, ...], value: Any
+) -> Variable:
+    """Assigns `value`, broadcast to `shape`, to the slice `key`."""
+    if thread.recorders.tracer is not None:
+        return _recorded(self, lambda v, x: v._assign_part(key, shape, x), "assign", value)
+    array = self._operand(value, "assign")._array
+    if broadcast(array.shape, shape) != shape:
+        raise invalid(
+            f"assign: cannot broadcast a value of shape {array.shape} into a slice of shape "
+            f"{as_text(shape)} of variable '{self.name}'."
+        )
+
+    def write(old: Any, out: np.ndarray | None) -> np.ndarray:
+        whole = np.array(old) if out is None else out
+        index: Any = (*key, ...)
+        part = whole[index]  # a view, also without axes
+        part[...] = np.broadcast_to(array, shape).reshape(part.shape)
+        return whole
+
+    self._write(write)
+    return self
+
+
+def _recorded(self: Variable, update: Callable, name: str, *operands: Any) -> Variable:
+    """Performs `update(variable, *operands)` as a host callback, so that a replay repeats it.
+
+    The update runs on a temporary variable with the same value. That makes it a pure function
+    of arrays.
+    """
+
+    def new_value(old: Any, *arrays: Any) -> Any:
+        with isolate():
+            temporary = Variable(Tensor(np.array(old)), name=self._name)
+            update(temporary, *map(Tensor, arrays))
+            return temporary._array
+
+    host = HostCallback(name, new_value, pure=True)
+    given = [as_tensor(x) for x in operands]
+    return self.assign(call_host(host, (self._read(), *given)))
+
+
 def _slices(self: Variable, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(sparse_delta, IndexedSlices):
         raise TypeError(
@@ -132,12 +178,13 @@ def _slices(self: Variable, sparse_delta: Any) -> tuple[np.ndarray, np.ndarray]:
         raise invalid(f"scatter: variable '{self.name}' is a scalar, so it has no rows.")
     listed = sparse_delta._listed
     values = sparse_delta.values if listed is None else listed
-    return indices, self._operand(values, "scatter")
+    return indices, self._operand(values, "scatter")._array
 
 
 def _scatter(self: Variable, write_at: Callable, sparse_delta: Any) -> Variable:
     if thread.recorders.tracer is not None and isinstance(sparse_delta, IndexedSlices):
-        return self._recorded(
+        return _recorded(
+            self,
             lambda v, x, i: _scatter(v, write_at, IndexedSlices(x, i)),
             "scatter",
             sparse_delta.values,
@@ -150,8 +197,8 @@ def _scatter(self: Variable, write_at: Callable, sparse_delta: Any) -> Variable:
 
 def _scatter_nd(self: Variable, write_at: Callable, indices: Any, updates: Any) -> Variable:
     if thread.recorders.tracer is not None:
-        return self._recorded(
-            lambda v, i, x: _scatter_nd(v, write_at, i, x), "scatter", indices, updates
+        return _recorded(
+            self, lambda v, i, x: _scatter_nd(v, write_at, i, x), "scatter", indices, updates
         )
     indices = _indices(indices)
     if not indices.ndim or indices.shape[-1] > self._spec.ndim:
@@ -163,7 +210,7 @@ def _scatter_nd(self: Variable, write_at: Callable, indices: Any, updates: Any) 
     for axis in range(indices.shape[-1]):
         _check_range(self, indices[..., axis], self._spec.shape[axis])
     key = tuple(np.moveaxis(indices, -1, 0))
-    return _write_at(self, write_at, key, self._operand(updates, "scatter"))
+    return _write_at(self, write_at, key, self._operand(updates, "scatter")._array)
 
 
 def _check_range(self: Variable, indices: np.ndarray, size: int) -> None:

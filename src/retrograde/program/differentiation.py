@@ -8,14 +8,15 @@ import numpy as np
 
 from retrograde.core import floating_point_flags, namespaces
 from retrograde.core.batching import innermost
-from retrograde.core.device_tensors import on_device
 from retrograde.core.indexed_slices import IndexedSlices
-from retrograde.core.placement import alias, compiles_all
-from retrograde.core.plans import Plan
+from retrograde.core.lazy import alias
+from retrograde.core.plans import Plan, save_nothing
 from retrograde.core.program import Call, CustomGradient, Program, ReadVariable, needed
 from retrograde.core.recorders import Recorder, isolate, notify, thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor, wrap
+from retrograde.devices.device_tensors import on_device
+from retrograde.devices.scopes import compiles_all
 from retrograde.program.executable import Executable
 from retrograde.program.interpreter import Divergence, interpret, is_repeatable
 from retrograde.program.loop_rerolling import Loop, reroll
@@ -403,7 +404,7 @@ class _FunctionPrimitive:
     def plan(self, key: tuple[int, ...]) -> Plan:
         """Returns a plan whose rule is the backward pass of the derivative."""
         connected = tuple(map(bool, key))
-        return Plan(_save_nothing, (), self._pull, connected, True, self.name, takes_none=True)
+        return Plan(save_nothing, (), self._pull, connected, True, self.name, takes_none=True)
 
     def inside(self, kept: dict[int, Tensor], cotangents: tuple = ()) -> CallDetails:
         """Returns the operations of a call."""
@@ -412,7 +413,3 @@ class _FunctionPrimitive:
     def _pull(self, needed: tuple[bool, ...], g: Any, *, kept: dict[int, Tensor]) -> list:
         found = self._derivative.pull(kept, list(g) if type(g) is tuple else [g])
         return [x if wanted else None for x, wanted in zip(found, needed, strict=True)]
-
-
-def _save_nothing(_: tuple) -> tuple:
-    return ()

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.device_tensors import DeviceArray, on_device
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import VariableCell
+from retrograde.devices.device_tensors import DeviceArray, on_device
 from retrograde.values.locks import fork_safe_lock
 from retrograde.values.optional_jax import required_jax
 from retrograde.values.reference_counts import count, unshared_count

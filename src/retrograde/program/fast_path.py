@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from retrograde.core.device_tensors import (
-    DeviceArray,
-    device_array,
-    interned,
-    kept,
-    spec_of_argument,
-)
 from retrograde.core.lazy import LazyTensor
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable_cell import commit
+from retrograde.devices.device_tensors import (
+    DeviceArray,
+    device_array,
+    interned,
+    kept,
+)
 from retrograde.program.donation import Donation
+from retrograde.program.signature import spec_of_argument
 from retrograde.values.source import SourceWriter
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ def _replayed(
             f"if b{i}.shape != spec{i}[0] or b{i}.dtype != spec{i}[1]: return NotImplemented",
         ]
     count = len(executable.program.results)
-    results = "".join(f"r{i}, " for i in range(count))
-    writes = "".join(f"u{place:d}, " for place in written)
-    arrays = "".join(f"b{i}, " for i in range(len(arguments)))
-    arrays += "".join(f"t{place:d}._array, " for place in read)
+    results = "".join([f"r{i}, " for i in range(count)])
+    writes = "".join([f"u{place:d}, " for place in written])
+    arrays = "".join([f"b{i}, " for i in range(len(arguments))])
+    arrays += "".join([f"t{place:d}._array, " for place in read])
     lines = [line for place in read for line in _read_lines(place)]
     lines.append(f"({results}), ({writes}) = thread.recorders.quietly(replay, {arrays}None)")
     for i in range(count):
@@ -115,10 +115,10 @@ def _committed(
     namespace |= {"commit": commit, "lock": trace.lock}
     namespace["written"] = tuple(variables.values())
     namespace["updated"] = tuple([variables[place] for place in updated])
-    new = "".join(f"w{place:d}, " for place in written)
+    new = "".join([f"w{place:d}, " for place in written])
     if not updated:
         return [*lines, f"commit(written, ({new}))"]
-    held = "".join(f"t{place:d}, " for place in updated)
+    held = "".join([f"t{place:d}, " for place in updated])
     done = f"if commit(written, ({new}), updated, ({held})): break"
     return ["with lock:", "  while True:", *[f"    {line}" for line in (*lines, done)]]
 
@@ -150,7 +150,7 @@ def _compiled(
     for place, n in zip(read, variables, strict=True):
         if n in compiled.parameters:
             lines += [*_read_lines(place), f"{names[n]} = device_array(t{place:d})"]
-    given = "".join(f"{names[n]}, " for n in compiled.parameters)
+    given = "".join([f"{names[n]}, " for n in compiled.parameters])
     given += "*large, " if compiled.large else ""
     call = f"program({given})" if donation is None else f"donation.run(program, ({given}))"
     lines.append(f"with wide(): made = {call}" if compiled.is_wide else f"made = {call}")

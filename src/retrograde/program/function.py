@@ -10,13 +10,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Literal
 
-from retrograde.core import namespaces, placement
-from retrograde.core.device_tensors import spec_of_argument
-from retrograde.core.lazy import LazyTensor
+from retrograde.core import namespaces
+from retrograde.core.lazy import LazyTensor, alias
 from retrograde.core.program import Guard, Program
 from retrograde.core.recorders import Recorder, Recorders, isolate, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable_cell import commit
+from retrograde.devices.placement import compiles
+from retrograde.devices.scopes import compiles_all, current_device, is_elsewhere
 from retrograde.ops import random_state
 from retrograde.ops.collectives import announce, current_group
 from retrograde.program.auto_compilation import AutoTrace
@@ -34,6 +35,7 @@ from retrograde.program.signature import (
     convert_arguments,
     describe,
     reaches,
+    spec_of_argument,
     with_inputs,
 )
 from retrograde.program.signature_text import FunctionType
@@ -137,9 +139,7 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
-        foreign = namespaces.foreign and (
-            namespaces.batches_are_allowed() or placement.is_elsewhere()
-        )
+        foreign = namespaces.foreign and (namespaces.batches_are_allowed() or is_elsewhere())
         if settings["has_fast_calls"] and not (recorders or kwargs or foreign):
             try:
                 outcome = self._latest(*args)
@@ -166,7 +166,7 @@ class Function:
             traces = self._signatures.setdefault(given.key, SignatureTraces())
         if traces.eager:
             return self.python_function(*given.args, **given.kwargs)
-        log = CallbackLog(self._jit_compile or placement.compiles_all())
+        log = CallbackLog(self._jit_compile or compiles_all())
         trace = traces.first(given.variables)
         while trace is not None:
             if self._strict and trace.replays < _COMPARED_REPLAYS and not recorders:
@@ -252,8 +252,8 @@ class Function:
             key = (key, tuple(named))
         if variables and any(self._reaches(variable) for variable in variables):
             key = (key, tuple([variable._id for variable in variables]))
-        if namespaces.foreign and namespaces.current_device() is not None:
-            key = (key, namespaces.current_device())
+        if namespaces.foreign and current_device() is not None:
+            key = (key, current_device())
         if scopes.replica is not None:
             key = (key, scopes.replica)
         return Arguments(args, kwargs, key, inputs, variables)
@@ -275,7 +275,7 @@ class Function:
         begun, where = time.perf_counter(), caller_location()
         args, kwargs, _, inputs, variables = given
         arguments = describe_arguments(self._parameters.names, args, kwargs)
-        handles = list(map(placement.alias, inputs))
+        handles = list(map(alias, inputs))
         rest = iter(handles)
         traced_args = tuple([with_inputs(value, rest) for value in args])
         traced_kwargs = {name: with_inputs(kwargs[name], rest) for name in sorted(kwargs)}
@@ -294,11 +294,11 @@ class Function:
                 raise
             trace: Any = None  # if the call creates variables
             if not tracer.created:
-                compiles = self._jit_compile or placement.compiles(tracer.steps, tracer.specs)
-                if self._is_auto and not compiles:
+                compiled = self._jit_compile or compiles(tracer.steps, tracer.specs)
+                if self._is_auto and not compiled:
                     trace = AutoTrace(tracer, results)
                 else:
-                    trace = Trace(tracer, results, compiles)
+                    trace = Trace(tracer, results, compiled)
                 entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
                 self._check_expected(entry, tracer)
                 if not traces.all:
@@ -307,7 +307,7 @@ class Function:
             runs_again = is_observed or (keep and self._runs_compiled(tracer, trace))
             if not keep or (runs_again and created):
                 tracer.undo()
-            outcome = results.rebuild(list(map(placement.alias, results.tensors)))
+            outcome = results.rebuild(list(map(alias, results.tensors)))
             results.free_traced_tensors()
             read, before = tracer.first_tensors(), tracer.before
             tracer.close()
@@ -346,7 +346,7 @@ class Function:
         if tracer.replica_rounds is None and current_group().size == 1:
             return False
         if trace is None:
-            return self._jit_compile or placement.compiles_all()
+            return self._jit_compile or compiles_all()
         return trace.executable.compiles and not trace.guards  # XLA rounds guarded values, too
 
     def _check_created(self, variables: list[weakref.ref]) -> None:

@@ -12,7 +12,6 @@ from retrograde.core.apply import apply
 from retrograde.core.custom_gradient import record_custom
 from retrograde.core.host_callbacks import HostCallback, wrap_result
 from retrograde.core.indexed_slices import as_dense
-from retrograde.core.placement import value_of
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import isolate
 from retrograde.core.tensor import Tensor
@@ -63,7 +62,7 @@ def interpret(
             if type(step.primitive) is HostCallback:
                 if may_read_variables([step]):
                     for place, tensor in writes.items():
-                        log.assign_early(tracer.variables[place], value_of(tensor))
+                        log.assign_early(tracer.variables[place], tensor)
                     writes = {}
                 y = _call_host(step.primitive, inputs, log)
                 if on_host_call is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
+from retrograde.core.tensor import Tensor
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops.collectives import as_host_callback
@@ -36,7 +37,7 @@ class ReplayWriter:
         self._program = program
         self._specs = program.specs
         self._variables = variables
-        self._writer = SourceWriter(**NAMES, key_of=key_of, Divergence=Divergence)
+        self._writer = SourceWriter(**NAMES, key_of=key_of, Divergence=Divergence, Tensor=Tensor)
         self._names: dict[int, str] = {n: f"x{n:d}" for n in program.arguments}
         for n, array in program.constants.items():
             self._names[n] = f"c{n:d}"
@@ -45,6 +46,7 @@ class ReplayWriter:
         self._blocks = 0  # number of functions for fused calls
         self._guards = 0
         made = [(n, self._specs[n]) for step in program.steps for n in step.outputs]
+        self._names |= {n: f"a{n:d}" for n, _ in made}
         large = {n for n, (shape, dtype) in made if prod(shape) * dtype.itemsize >= FREED}
         freed = large - program.kept
         steps = _fused(program) if large else program.steps
@@ -61,8 +63,10 @@ class ReplayWriter:
         """Writes `steps`. The arrays of `freed` are deleted after their last use."""
         last = last_uses(steps) if freed else {}
         for place, step in enumerate(steps):
-            values = dict.fromkeys((*step.inputs, *step.outputs)) if freed else {}
-            unused = [n for n in values if n in freed and last[n] == place]
+            unused: list[int] = []
+            if freed:
+                values = dict.fromkeys((*step.inputs, *step.outputs))
+                unused = [n for n in values if n in freed and last[n] == place]
             if type(step) is Call:
                 self._call(step, unused)
             elif type(step) is Fused:
@@ -71,9 +75,9 @@ class ReplayWriter:
                 self._guard(step)
             else:
                 self._access_variable(step)
-            names = dict.fromkeys([self._names[n] for n in unused if n in self._names])
+            names = [self._names[n] for n in unused if n in self._names] if unused else []
             if names:
-                self._lines.append(f"del {', '.join(names)}")
+                self._lines.append(f"del {', '.join(dict.fromkeys(names))}")
         arguments = [self._names[n] for n in self._program.arguments]
         results, writes = self._program.results, self._program.writes.values()
         self._writer.write(f"def replay({', '.join([*arguments, 'log'])}):")
@@ -92,14 +96,14 @@ class ReplayWriter:
 
     def _call(self, call: Call, unused: list[int]) -> None:
         primitive = call.primitive
-        arguments = [self._names[n] for n in call.inputs]
-        targets = [self._names.setdefault(n, f"a{n:d}") for n in call.outputs]
+        arguments = list(map(self._names.__getitem__, call.inputs))
+        targets = list(map(self._names.__getitem__, call.outputs))
         target = ", ".join(targets) + ("," if primitive.outputs else "")
         if type(primitive) is HostCallback or not primitive.pure:
             source = self._host_call(call, ", ".join(arguments))
             self._lines.append(f"{target} = {source}" if targets else source)
             return
-        specs = [self._specs[n] for n in call.inputs]
+        specs = list(map(self._specs.__getitem__, call.inputs))
         inline: Any = WRITERS.get(primitive.name)
         source = inline and inline(specs, *arguments, **call.attrs)
         if source is None:
@@ -108,7 +112,7 @@ class ReplayWriter:
             arguments = [*first, *arguments]
             if unused and not many:
                 target = self._overwrite(call, unused, arguments) or target
-            arguments += [self._keyword(name, value) for name, value in call.attrs.items()]
+            arguments += map(self._keyword, call.attrs, call.attrs.values())
             source = f"{kernel}({', '.join(arguments)})"
         self._lines.append(f"{target} = {source}")
 
@@ -168,7 +172,7 @@ class ReplayWriter:
         self._blocks += 1
         fused.write(self._writer, name)
         self._writer.write("", "")
-        targets = [self._names.setdefault(n, f"a{n:d}") for n in fused.outputs]
+        targets = list(map(self._names.__getitem__, fused.outputs))
         arguments = ", ".join([self._names[n] for n in fused.inputs])
         self._lines.append(f"{', '.join(targets)}, = {name}({arguments})")
 
@@ -183,9 +187,11 @@ class ReplayWriter:
     def _access_variable(self, step: Write | ReadVariable) -> None:
         variable = self._writer.name(self._variables[step.variable], "variable")
         if isinstance(step, Write):
-            self._lines.append(f"log.assign_early({variable}, {self._names[step.inputs[0]]})")
+            self._lines.append(
+                f"log.assign_early({variable}, Tensor({self._names[step.inputs[0]]}))"
+            )
         else:
-            name = self._names.setdefault(step.outputs[0], f"a{step.outputs[0]:d}")
+            name = self._names[step.outputs[0]]
             self._lines.append(f"{name} = {variable}._array")
 
 

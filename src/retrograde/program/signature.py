@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.lazy import LazyTensor
+from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.values import nest
@@ -110,6 +111,15 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
     if hasattr(kind, "__tf_tracing_type__"):  # TensorFlow's protocol for this purpose
         return kind, value.__tf_tracing_type__(None)
     return Identity(value)
+
+
+def spec_of_argument(x: Any) -> Spec | None:
+    """Returns the shape and dtype of a tensor, or `None` for other values."""
+    kind = type(x)
+    if kind is not Tensor and kind is not LazyTensor:
+        return None
+    spec = x._spec
+    return Spec(spec.shape, spec.dtype)
 
 
 def with_inputs(value: Any, inputs: Iterator[Tensor]) -> Any:

@@ -31,6 +31,8 @@ class FunctionType(inspect.Signature):
     TensorSpec(shape=(), dtype=tf.float32, name=None)
     """
 
+    captures: dict[int, TensorSpec]
+
     @classmethod
     def of(
         cls, signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, trace: Trace
@@ -50,7 +52,8 @@ class FunctionType(inspect.Signature):
         return self.return_annotation
 
     def __str__(self) -> str:
-        shown, keywords = [], False
+        shown: list[str] = []
+        keywords = False
         for p in self.parameters.values():
             if p.kind is p.KEYWORD_ONLY and not keywords:
                 shown, keywords = [*shown, "*"], True

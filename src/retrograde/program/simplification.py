@@ -89,7 +89,7 @@ class Merged:
         is_foldable = self._fold and call.primitive.pure
         if is_foldable and all(map(self.constants.__contains__, call.inputs)):
             values = self._evaluate(call)
-            if sum(v.nbytes for v in values) <= _MAX_FOLDED_BYTES:
+            if sum([v.nbytes for v in values]) <= _MAX_FOLDED_BYTES:
                 for number, value in zip(call.outputs, values, strict=True):
                     self._add_constant(number, value)
                 return
@@ -114,7 +114,7 @@ class Merged:
 
 def rename_inputs(step: Any, same: dict[int, int]) -> Any:
     """Returns `step` with its inputs replaced by the equal values in `same`."""
-    return step._replace(inputs=tuple([same.get(n, n) for n in step.inputs]))
+    return step._replace(inputs=tuple(map(same.get, step.inputs, step.inputs)))
 
 
 class Reduced(NamedTuple):

@@ -11,9 +11,10 @@ import numpy as np
 
 from retrograde.core.program import Program
 from retrograde.core.tensor import Tensor
+from retrograde.devices.meshes import use_mesh
 from retrograde.ops import collectives
 from retrograde.program.donation import Donation
-from retrograde.program.meshes import use_mesh
+from retrograde.program.interpreter import Divergence
 from retrograde.program.replica_merging import Location, ReplicaProgram
 from retrograde.program.xla import CompiledProgram
 from retrograde.values.optional_jax import required_jax
@@ -21,81 +22,92 @@ from retrograde.values.optional_jax import required_jax
 AXIS = "replica"
 
 
-class SpmdProgram(CompiledProgram):
-    """A program that every device of a mesh runs on the values of its replica.
+class MeshProgram(CompiledProgram):
+    """A program that every device of a mesh runs on its own values.
 
-    Common values are replicated. Varying ones are global arrays that have the values of the
-    replicas along their first axis. `places` are the indices of the written variables.
+    Divided values are global arrays, which have the values of all devices along their first axis.
+    The others are the same on all devices.
     """
 
-    def __init__(self, merged: ReplicaProgram, variables: list[Any], places: Sequence[int]) -> None:
-        jax = required_jax()
-        self._merged = merged
-        self._places = list(places)
-        self._mesh = jax.sharding.Mesh(np.array(merged.devices), (AXIS,))
-        spec = jax.sharding.PartitionSpec
-        self._specs_of = {False: spec(), True: spec(AXIS)}
-        self._replicated = jax.sharding.NamedSharding(self._mesh, spec())
-        self._divided = jax.sharding.NamedSharding(self._mesh, spec(AXIS))
-        use_mesh(self._replicated)
-        self._cache = _ReplicatedTensors(lambda x: self._replicate(x))
-        super().__init__(merged.program, variables, None)
+    def __init__(self, program: Program, variables: list[Any], mesh: Any) -> None:
+        sharding = required_jax().sharding
+        self._mesh = mesh
+        self._replicated = sharding.NamedSharding(mesh, sharding.PartitionSpec())
+        self._divided = sharding.NamedSharding(mesh, sharding.PartitionSpec(AXIS))
+        use_mesh(self._divided)
+        super().__init__(program, variables, None)
 
     @property
     def makes_all(self) -> bool:
-        """False: arguments of replicas have to be joined before a call."""
+        """False: a call has to create global arrays, or to compare programs."""
         return False
 
-    def _put(self, array: Any) -> Any:
-        return self._replicate(array)
+    def _is_divided(self, number: int) -> bool:
+        raise NotImplementedError
 
-    def _replicate(self, array: Any) -> Any:
-        with self._jax.enable_x64(True):
-            return self._jax.device_put(array, self._replicated)
+    def _sharding(self, number: int) -> Any:
+        return self._divided if self._is_divided(number) else self._replicated
 
     def _function(self) -> Callable:
         """Returns the function to compile: `_compute`, on each device."""
-        varying = self._merged.varying
         return self._jax.shard_map(
-            self._compute_replica,
+            self._compute_part,
             mesh=self._mesh,
-            in_specs=tuple([self._specs_of[n in varying] for n in self._arguments]),
-            out_specs=[self._specs_of[n in varying] for n in self.outputs],
-            check_vma=False,  # values are common or varying by construction
+            in_specs=tuple([self._sharding(n).spec for n in self._arguments]),
+            out_specs=[self._sharding(n).spec for n in self.outputs],
+            check_vma=False,  # values are divided or not by construction
         )
 
-    def _compute_replica(self, *arrays: Any) -> list:
-        varying, specs = self._merged.varying, self._specs
+    def _compute_part(self, *arrays: Any) -> list:
         pairs = zip(self._arguments, arrays, strict=True)
-        local = [x.reshape(specs[n].shape) if n in varying else x for n, x in pairs]
+        local = [x.reshape(self._specs[n].shape) for n, x in pairs]
         with collectives.spmd_axis(AXIS):
             made = self._compute(*local)
         pairs = zip(self.outputs, made, strict=True)
-        return [x.reshape(1) if n in varying and not x.ndim else x for n, x in pairs]
+        return [x.reshape(1) if self._is_divided(n) and not x.ndim else x for n, x in pairs]
 
     def _shaped(self, number: int) -> Any:
         shape, dtype = self._specs[number]
-        if number not in self._merged.varying:
-            return self._jax.ShapeDtypeStruct(shape, dtype, sharding=self._replicated)
-        shape = self._global_shape(shape)
-        return self._jax.ShapeDtypeStruct(shape, dtype, sharding=self._divided)
+        shape = self._global_shape(shape) if self._is_divided(number) else shape
+        return self._jax.ShapeDtypeStruct(shape, dtype, sharding=self._sharding(number))
 
     def _global_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         first, *others = shape or (1,)
-        return (first * len(self._merged.devices), *others)
+        return (first * self._mesh.size, *others)
+
+    def _argument(self, tensor: Tensor) -> Any:
+        return tensor._array if tensor._device is None else tensor._device
+
+
+class SpmdProgram(MeshProgram):
+    """A program that every device of a mesh runs on the values of its replica.
+
+    Varying values are divided, and common ones replicated. `places` are the indices of the written
+    variables.
+    """
+
+    def __init__(self, merged: ReplicaProgram, variables: list[Any], places: Sequence[int]) -> None:
+        self._merged = merged
+        self._places = list(places)
+        self._cache = _ReplicatedTensors(lambda x: self._put(x))
+        mesh = required_jax().sharding.Mesh(np.array(merged.devices), (AXIS,))
+        super().__init__(merged.program, variables, mesh)
+
+    def _is_divided(self, number: int) -> bool:
+        return number in self._merged.varying
+
+    def _put(self, array: Any) -> Any:
+        with self._jax.enable_x64(True):
+            return self._jax.device_put(array, self._replicated)
 
     def run(self, tensors: Sequence[Any], log: Any, donation: Donation | None) -> Any:
         """Returns the values of the results and the writes, or the guard that failed."""
         del donation  # no buffers are donated
-        merged, program = self._merged, self._program
-        given = program.arguments[: len(tensors)]
-        values = {n: _array(x) for n, x in zip(given, tensors, strict=True)}
-        for place, entry in self._before:
-            divergence = self._run_before(place, entry, values, log)
-            if divergence is not None:
-                return divergence
+        merged, values = self._merged, self._known_values(tensors, log)
+        if type(values) is Divergence:
+            return values
         if self.outputs:
-            by_number = dict(zip(given, tensors, strict=True))
+            by_number = dict(zip(self._program.arguments, tensors, strict=False))
             with self._jax.enable_x64(True):
                 for n, numbers in merged.groups.items():
                     if n in self.parameters:
@@ -128,62 +140,31 @@ class SpmdProgram(CompiledProgram):
         return array
 
 
-class WorkerProgram(CompiledProgram):
+class WorkerProgram(MeshProgram):
     """A program that every worker runs on its own values, and that exchanges values with others.
 
-    All values are those of this worker, variables included. They are parts of global arrays, which
-    have the values of all workers along their first axis. The workers compare the programs before
-    each call: one of them may have a batch of another shape.
+    All values are divided, variables included. The workers compare the programs before each call:
+    one of them may have a batch of another shape.
     """
 
     def __init__(self, program: Program, variables: list[Any]) -> None:
-        jax = required_jax()
-        self._group = group = collectives.current_group()
-        self._divided = jax.sharding.NamedSharding(group.mesh, jax.sharding.PartitionSpec(AXIS))
+        self._group = collectives.current_group()
         self._id = _fingerprint(program)
-        use_mesh(self._divided)
-        super().__init__(program, variables, None)
+        super().__init__(program, variables, self._group.mesh)
         self._count = sum(isinstance(c.primitive, collectives.Collective) for c in self._calls)
 
-    @property
-    def makes_all(self) -> bool:
-        """False: workers compare their programs before a call."""
-        return False
+    def _is_divided(self, number: int) -> bool:  # noqa: ARG002
+        return True
 
     def _put(self, array: Any) -> Any:
-        return self._global(array)
-
-    def _global(self, array: Any) -> Any:
         """Returns the global array whose part in this worker is `array`."""
         jax = self._jax
         shape = array.shape or (1,)
         with jax.enable_x64(True):
             if not isinstance(array, jax.Array) or array.device != self._group.device:
                 array = jax.device_put(np.asarray(array).reshape(shape), self._group.device)
-            shape = (shape[0] * self._group.size, *shape[1:])
+            shape = self._global_shape(shape)
             return jax.make_array_from_single_device_arrays(shape, self._divided, [array])
-
-    def _function(self) -> Callable:
-        spec = self._divided.spec
-        return self._jax.shard_map(
-            self._compute_worker,
-            mesh=self._group.mesh,
-            in_specs=spec,
-            out_specs=spec,
-            check_vma=False,  # all values may differ between workers, as in eager code
-        )
-
-    def _compute_worker(self, *arrays: Any) -> list:
-        pairs = zip(self._arguments, arrays, strict=True)
-        with collectives.spmd_axis(AXIS):
-            made = self._compute(*[x.reshape(self._specs[n].shape) for n, x in pairs])
-        return [x if x.ndim else x.reshape(1) for x in made]
-
-    def _shaped(self, number: int) -> Any:
-        shape, dtype = self._specs[number]
-        first, *others = shape or (1,)
-        shape = (first * self._group.size, *others)
-        return self._jax.ShapeDtypeStruct(shape, dtype, sharding=self._divided)
 
     def run(self, tensors: Sequence[Any], log: Any, donation: Donation | None) -> Any:
         """Returns the values of the results and the writes; `None` if workers disagree."""
@@ -191,19 +172,13 @@ class WorkerProgram(CompiledProgram):
         if not collectives.announce(log, self._id):
             return None
         log.rewind()  # the call may have run with NumPy before
-        program = self._program
-        values = {n: _array(x) for n, x in zip(program.arguments, tensors, strict=True)}
-        for place, entry in self._before:
-            self._run_before(place, entry, values, log)
-        arrays = (*[self._global(values[n]) for n in self.parameters], *self.large)
+        values = self._known_values(tensors, log)
+        arrays = (*[self._put(values[n]) for n in self.parameters], *self.large)
         made = self._group.run_program(lambda: self._made(arrays, None), self._count)
         for n, array in zip(self.outputs, made, strict=True):
             (part,) = [shard.data for shard in array.addressable_shards]
             values[n] = part if self._specs[n].shape else np.asarray(part)[0]
-        return tuple(
-            [self._value(n, values) for n in numbers]
-            for numbers in (program.results, program.writes.values())
-        )
+        return self._outcome(values)
 
 
 def _fingerprint(program: Program) -> int:
@@ -214,11 +189,6 @@ def _fingerprint(program: Program) -> int:
         if x.dtype.kind != "O":
             found = zlib.crc32(np.ascontiguousarray(x).tobytes(), found)
     return (found & 0x3FFFFFFF) + 1
-
-
-def _array(tensor: Tensor) -> Any:
-    device = tensor._device
-    return tensor._array if device is None else device
 
 
 class _ReplicatedTensors:

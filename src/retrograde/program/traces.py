@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.device_tensors import on_device
-from retrograde.core.placement import alias, compiles_all, move_like, value_of
+from retrograde.core.lazy import alias
 from retrograde.core.program import Guard, Program
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.core.variable_cell import commit
+from retrograde.devices.device_tensors import on_device
+from retrograde.devices.scopes import compiles_all
 from retrograde.ops.collectives import announce
 from retrograde.program.differentiation import DifferentiableProgram
 from retrograde.program.donation import Donation
@@ -43,17 +44,18 @@ class ResultStructure:
 
     def __init__(self, returned: Any, tracer: Tracer) -> None:
         self._structure = returned
-        self._leaves = [_tensor(x) for x in nest.leaves(returned, expand_composites=True)]
-        self.tensors = [x for x in self._leaves if isinstance(x, Tensor)]
-        self.numbers = [tracer.number(x) for x in self.tensors]
-        self.single = type(returned) is Tensor
-        self._places = [isinstance(x, Tensor) for x in self._leaves]
-        self._leaves = [None if isinstance(x, Tensor) else x for x in self._leaves]
+        self._is_leaf = not (nest.is_nested(returned) or isinstance(returned, CompositeTensor))
+        found = [returned] if self._is_leaf else nest.leaves(returned, expand_composites=True)
+        leaves = list(map(_tensor, found))
+        self._places = [isinstance(x, Tensor) for x in leaves]
+        self.tensors = list(itertools.compress(leaves, self._places))
+        self.numbers = list(map(tracer.number, self.tensors))
+        self._leaves = [None if isinstance(x, Tensor) else x for x in leaves]
 
     def rebuild(self, tensors: Sequence[Any]) -> Any:
         """Returns the structure with these tensors."""
-        if self.single:
-            return tensors[0]
+        if self._is_leaf:
+            return tensors[0] if self._places[0] else self._leaves[0]
         given = iter(tensors)
         pairs = zip(self._places, self._leaves, strict=True)
         leaves = iter([next(given) if place else leaf for place, leaf in pairs])
@@ -62,7 +64,7 @@ class ResultStructure:
     def expression(self) -> str:
         """Returns Python source for the structure with the tensors `y0`, `y1` and so on."""
         names = [f"y{i}" for i in range(len(self.numbers))]
-        if self.single:
+        if self._is_leaf and names:
             return names[0]
         pairs = zip(self._places, self._leaves, strict=True)
         if any(not place and leaf is not None for place, leaf in pairs):
@@ -80,7 +82,7 @@ class ResultStructure:
         results._places = [isinstance(x, TensorSpec) for x in leaves]
         results._leaves = [None if isinstance(x, TensorSpec) else x for x in leaves]
         results.numbers, results.tensors = numbers, []
-        results.single = isinstance(template, TensorSpec)
+        results._is_leaf = not nest.is_nested(template)
         return results
 
     def has_composites(self) -> bool:
@@ -94,7 +96,7 @@ class ResultStructure:
     def free_traced_tensors(self) -> None:
         """Frees the tensors of the call that was traced."""
         self.tensors = []
-        if self.single:
+        if self._is_leaf:
             self._structure = None
         elif not self.has_composites():
             self._structure = nest.pack(self._structure, itertools.repeat(None))
@@ -263,9 +265,7 @@ class Trace:
     def _interpreted(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
         """Does the same as `_run` for a program that XLA cannot compile, on an accelerator."""
         read = {p: variables[p]._current() for p in self._read}
-        given = dict(zip(self._arguments, [*inputs, *read.values()], strict=True))
-        tracer = self._tracer
-        interpreted = interpret(tracer, tracer.steps, tracer.constants | given, log)
+        interpreted = self._interpret([*inputs, *read.values()], log)
         if type(interpreted) is Divergence:
             return interpreted
         results = [alias(interpreted.values[n]) for n in self.results.numbers]
@@ -285,20 +285,23 @@ class Trace:
 
     def _written(self, x: Tensor, variable: Any) -> Tensor:
         """Returns the new tensor of a variable, on the device of the old one."""
-        return move_like(value_of(x), variable._current(), variable._id)
+        return variable._current()._replaced_by(x, variable._id)
 
     def verify(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> None:
         """Raises a `ValueError` if a value has another shape or dtype than its spec."""
-        variables = self.variables(arguments)
+        variables, specs = self.variables(arguments), self._tracer.specs
         read = [variables[place]._current() for place in self._read]
-        given = dict(zip(self._arguments, [*inputs, *read], strict=True))
-        tracer = self._tracer
-        interpreted = interpret(tracer, tracer.steps, tracer.constants | given, log)
+        interpreted = self._interpret([*inputs, *read], log)
         if type(interpreted) is Divergence:
             return  # another trace is the right one
         for n, tensor in interpreted.values.items():
-            if Spec.of(tensor) != tracer.specs[n]:
-                raise ValueError(f"value {n} is not {tracer.specs[n]} but {Spec.of(tensor)}")
+            if Spec.of(tensor) != specs[n]:
+                raise ValueError(f"value {n} is not {specs[n]} but {Spec.of(tensor)}")
+
+    def _interpret(self, tensors: list[Tensor], log: CallbackLog) -> Any:
+        tracer = self._tracer
+        given = dict(zip(self._arguments, tensors, strict=True))
+        return interpret(tracer, tracer.steps, tracer.constants | given, log)
 
     def _donate(self, variables: list[Any]) -> Donation | None:
         """Returns the donation for a call. It lasts if other calls use the same variables.
@@ -329,11 +332,8 @@ class Trace:
 
     def _undonated_writes(self) -> list[int]:
         """Returns the places of variables that are written and not donated."""
-        return [
-            place
-            for place in self.executable.program.writes
-            if place not in self.executable.donated
-        ]
+        donated = self.executable.donated
+        return [place for place in self.executable.program.writes if place not in donated]
 
     def fast_call(self) -> Callable | None:
         """Returns a fast version of `run` for calls with tensors only, if possible."""

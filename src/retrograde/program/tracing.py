@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core import namespaces
 from retrograde.core.apply import apply
 from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
 from retrograde.core.custom_gradient import CustomCall
 from retrograde.core.host_callbacks import NUMPY_CALL, HostCallback, wrap_result
-from retrograde.core.lazy import Materializer, make_lazy
-from retrograde.core.placement import alias, move_like, value_of
+from retrograde.core.lazy import Materializer, alias, make_lazy
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import Recorder, isolate, thread
 from retrograde.core.rules import Spec
@@ -28,7 +26,6 @@ from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable_cell import commit, writing
 from retrograde.ops import random_state
 from retrograde.values import dtypes
-from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.source_location import (
     LIBRARIES,
     SourceLocation,
@@ -72,10 +69,11 @@ class CallbackLog:
         self._state: Any = None
         self._before: dict[int, tuple[Any, Tensor]] = {}
 
-    def assign_early(self, variable: Any, array: Any) -> None:
+    def assign_early(self, variable: Any, value: Tensor) -> None:
         """Assigns the new value of `variable` early, because a host callback may read it."""
-        self._before.setdefault(variable._id, (variable, variable._current()))
-        variable._hold(move_like(array, variable._current(), variable._id))
+        before = variable._current()
+        self._before.setdefault(variable._id, (variable, before))
+        variable._hold(before._replaced_by(value, variable._id))
 
     def undo(self) -> None:
         """Restores the variables that `assign_early` assigned."""
@@ -181,7 +179,7 @@ class Tracer(Recorder):
     @property
     def arguments(self) -> list[int]:
         """The numbers of the arguments: the inputs, then the variables that are read."""
-        return [*range(self.count), *(n for n in self.first_values if n >= 0)]
+        return [*range(self.count), *[n for n in self.first_values if n >= 0]]
 
     def branched(self) -> Tracer:
         """Returns a copy of this tracer that continues separately."""
@@ -295,9 +293,11 @@ class Tracer(Recorder):
         return f"{name}_{before}:{index}" if before else f"{name}:{index}"
 
     def _add_output(self, y: Tensor, changing: bool) -> int:
-        number = self._numbers[y._id] = self._new(y._spec, changing)
-        self._tensors.append(weakref.ref(y))
         array = y._spec
+        number = self._numbers[y._id] = len(self.specs)
+        self.specs.append(Spec(array.shape, array.dtype))  # inlined `_new`
+        self._changing.append(changing)
+        self._tensors.append(weakref.ref(y))
         # All occurrences of `np.True_` are one object.
         if id(array) not in self._inputs and type(array) is not np.bool_:
             is_array = type(array) is np.ndarray  # scalars have no weak references
@@ -376,8 +376,11 @@ class Tracer(Recorder):
         self.steps.append(Call(host, numbers, {}, made))
         return y
 
-    def read(self, variable: Any) -> None:
-        """Records the first read of a variable, and each read after host code has changed it."""
+    def read(self, variable: Any) -> Any:
+        """Records the first read of a variable, and each read after host code has changed it.
+
+        Returns the tensor of the variable.
+        """
         tensor = variable._tensor
         if tensor is None:
             tensor = variable._current()
@@ -389,6 +392,7 @@ class Tracer(Recorder):
             self.steps.append(ReadVariable(self._place(variable), (self._new_version(tensor),)))
         elif self._assigned.pop(variable._id, None) is tensor:
             self._read_again(variable, self._place(variable), tensor)
+        return tensor
 
     def _new_version(self, tensor: Tensor) -> int:
         """Numbers the tensor of a variable that is read."""
@@ -429,18 +433,16 @@ class Tracer(Recorder):
         """Restores the values that variables had before the call."""
         restore(self.before)
 
-    def assign(self, variable: Any, tensor: Tensor, value: Any) -> None:
+    def assign(self, variable: Any, tensor: Tensor, value: Tensor) -> None:
         """Replaces the tensor of `variable` by `tensor`, which has the value of `value`."""
-        held, before = tensor_or_variable(value), variable._current()
-        source = before if held is variable else None if held is None else held._read()
-        self._write(variable, before, tensor, source)
+        self._write(variable, variable._current(), tensor, value)
 
-    def _write(self, variable: Any, before: Tensor, tensor: Tensor, source: Tensor | None) -> None:
-        """Replaces the tensor `before` of `variable`. `source` is `None` for a constant."""
+    def _write(self, variable: Any, before: Tensor, tensor: Tensor, value: Tensor) -> None:
+        """Replaces the tensor `before` of `variable` by `tensor`."""
         self.before.setdefault(variable._id, (variable, before))
         variable._hold(tensor)
         self._versions.setdefault(variable._id, {})
-        number = self.number(tensor if source is None else source)
+        number = self.number(value)
         self._add_version(tensor, number)
         if tensor._spec.dtype in dtypes.INEXACT:
             self._assigned[variable._id] = tensor
@@ -453,14 +455,9 @@ class Tracer(Recorder):
     def update(self, variable: Any, primitive: Any, operand: Tensor) -> None:
         """Assigns `primitive(variable, operand)` to `variable`."""
         with isolate(self) if len(thread.recorders) > 1 else nullcontext(), writing:
-            self.read(variable)
-            before = variable._current()
+            before = self.read(variable)
             value = apply(primitive, (before, operand))
-            if namespaces.foreign:
-                new = move_like(value_of(value), before, variable._id)
-            else:
-                new = Tensor(value._array, variable._id)
-            self._write(variable, before, new, value)
+            self._write(variable, before, before._replaced_by(value, variable._id), value)
 
     def escape(self, tensor: Any, how: str) -> None:
         """Records a guard for a value that Python uses."""

@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import namespaces, placement
-from retrograde.core.device_tensors import device_array
+from retrograde.core import namespaces
 from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
+from retrograde.core.tensor import Tensor
+from retrograde.devices.device_tensors import device_array
+from retrograde.devices.meshes import blocking, runs_one_at_a_time
+from retrograde.devices.placement import current_device_scope, gather
 from retrograde.ops import collectives
 from retrograde.ops._callbacks import call_on_host
 from retrograde.program.compilation_cache import enable_compilation_cache
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.loop_rerolling import reroll
-from retrograde.program.meshes import blocking, runs_one_at_a_time
 from retrograde.program.tracing import CallbackLog, key_of
 from retrograde.program.xla_loops import Values, compute
 from retrograde.values.optional_jax import required_jax
@@ -53,7 +55,7 @@ def can_compile(program: Program) -> str | None:
 
 def has_collectives(program: Program) -> bool:
     """Returns whether a program exchanges values with other processes."""
-    return any(isinstance(call.primitive, collectives.Collective) for call in program.calls)
+    return any([isinstance(call.primitive, collectives.Collective) for call in program.calls])
 
 
 def _is_even(call: Call, program: Program, group: Any) -> bool:
@@ -250,21 +252,35 @@ class CompiledProgram:
 
         Donated values are neither in `tensors` nor among the writes.
         """
-        pairs = zip(self._program.arguments, tensors, strict=True)
-        values: dict[int, Any] = {n: device_array(x) for n, x in pairs if x is not None}
-        for place, entry in self._before:
-            divergence = self._run_before(place, entry, values, log)
-            if divergence is not None:
-                return divergence
+        values = self._known_values(tensors, log)
+        if type(values) is Divergence:
+            return values
         if self.outputs:
             arrays = (*[values[n] for n in self.parameters], *self.large)
             if namespaces.foreign:
-                arrays = tuple(placement.gather(arrays))
+                arrays = tuple(gather(arrays))
             values.update(zip(self.outputs, self._made(arrays, donation), strict=True))
         for place, guard in self._guards:
             key = key_of(np.asarray(values[guard.inputs[0]]), guard.truth)
             if key != guard.key:
                 return Divergence(place, key)
+        return self._outcome(values)
+
+    def _known_values(self, tensors: Sequence[Any], log: Any) -> Any:
+        """Returns the values before the compiled program runs, or the guard that failed."""
+        pairs = zip(self._program.arguments, tensors, strict=False)
+        values = {n: self._argument(x) for n, x in pairs if x is not None}
+        for place, entry in self._before:
+            divergence = self._run_before(place, entry, values, log)
+            if divergence is not None:
+                return divergence
+        return values
+
+    def _argument(self, tensor: Tensor) -> Any:
+        return device_array(tensor)
+
+    def _outcome(self, values: dict[int, Any]) -> tuple:
+        """Returns the results, and the new values of variables that are not donated."""
         writes = [n for place, n in self._program.writes.items() if place not in self.donated]
         return tuple([self._value(n, values) for n in ns] for ns in (self._program.results, writes))
 
@@ -277,7 +293,7 @@ class CompiledProgram:
     def _made(self, arrays: tuple, donation: Donation | None) -> list:
         if donation is not None:
             self.compile()  # takes long, and other threads wait while a donation runs
-        with self.precision(self.is_wide), placement.current_device_scope():
+        with self.precision(self.is_wide), current_device_scope():
             return self.jitted(*arrays) if donation is None else donation.run(self.jitted, arrays)
 
     def _run_before(

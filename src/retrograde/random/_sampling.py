@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import namespaces, placement
+from retrograde.core import namespaces
 from retrograde.core.abstract import AbstractArray
 from retrograde.core.apply import apply
 from retrograde.core.batching import Batched, CannotBatch
 from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.devices.scopes import compiles_all
 from retrograde.ops import random_numbers
 from retrograde.ops.arguments import integer, integer_array
 from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
@@ -110,7 +111,7 @@ def draw_unit(sampler: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.d
     sizes = tuple(level.size for level in draw.levels)
     full_shape = (*sizes, *shape)
     unbatched = draw._replace(levels=())
-    if placement.compiles_all():
+    if compiles_all():
         seed = call_each_time(_seed_on_device, unbatched)
         primitive = _ON_DEVICE[sampler.__name__]
         value = apply(primitive, (seed,), {"shape": full_shape, "dtype": dtype})

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core import namespaces, placement
+from retrograde.core import namespaces
 from retrograde.core.abstract import AbstractArray, created_from_sizes, is_abstract
+from retrograde.core.hooks import hook
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
 from retrograde.ops.arguments import MAX_ELEMENTS, integer, integers, shape_from
@@ -71,7 +72,7 @@ def convert_to_tensor(
     tensor = as_tensor(value, numpy_dtype(dtype), numpy_dtype(dtype_hint))
     x = tensor_or_variable(value)
     if namespaces.foreign and not (holds_tensor(value) or isinstance(value, CompositeTensor)):
-        return placement.place(tensor._array)
+        return hook("place")(tensor)
     return tensor if x is None or x is tensor else casting.identity(tensor)
 
 
@@ -105,7 +106,8 @@ def _full(shape: tuple[int, ...], dtype: np.dtype, value: int) -> Tensor:
         array = (np.ones if value else np.zeros)(shape, dtype)
     except MemoryError as error:
         raise exhausted(error, "ones" if value else "zeros") from None
-    return placement.place(array)
+    tensor = Tensor(array)
+    return hook("place")(tensor) if namespaces.foreign else tensor
 
 
 @dispatched

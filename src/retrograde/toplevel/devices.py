@@ -8,7 +8,7 @@ from typing import Any
 
 from retrograde.config.accelerators import visible_accelerators
 from retrograde.config.devices import list_logical_devices
-from retrograde.core import namespaces
+from retrograde.devices.scopes import device_scope
 from retrograde.values.arguments import as_text
 from retrograde.values.device_spec import DeviceSpec
 from retrograde.values.errors import invalid
@@ -46,7 +46,7 @@ def _placement(device_name: str | DeviceSpec) -> Iterator[None]:
         yield
         return
     device = _jax_device(spec)
-    with namespaces.device_scope(device):
+    with device_scope(device):
         yield
 
 

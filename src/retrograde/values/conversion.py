@@ -354,7 +354,7 @@ def _from_object(value: Any, dtype: np.dtype | None) -> Any:
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
-        sizes = value.as_list()
+        sizes: Any = value.as_list()
         if dtype == np.int32 and max(sizes, default=0) >= 2**31:
             raise ValueError(
                 f"Cannot convert a TensorShape to dtype int32: a dimension is too large: {value}. "

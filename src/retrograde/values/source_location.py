@@ -127,7 +127,7 @@ def location_of(frame: FrameType | None) -> SourceLocation | None:
 def locals_of(frame: FrameType, *names: str) -> list:
     """Returns local variables of a running function; `None` for unassigned ones."""
     frame_locals = frame.f_locals
-    values = [frame_locals.get(name) for name in names]
+    values = list(map(frame_locals.get, names))
     if type(frame_locals) is dict:
         frame_locals.clear()  # else the frame would keep the arrays alive
     return values

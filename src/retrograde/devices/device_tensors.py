@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.lazy import LazyTensor, Materializer
-from retrograde.core.recorders import next_id, thread
+from retrograde.core import namespaces
+from retrograde.core.apply import apply
+from retrograde.core.lazy import LazyTensor, Materializer, alias
+from retrograde.core.recorders import isolate, next_id, thread
 from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
+from retrograde.core.variable_cell import writing
+from retrograde.devices.scopes import device_scope
 from retrograde.values.optional_jax import gather_from_processes, required_jax
+
+_NUMPY = (np.ndarray, np.generic)
+
+# As in TensorFlow, int32 values stay on the host, because most of them are shapes and indices.
+_ON_HOST = frozenset((np.dtype(np.int32), np.dtype(object)))
 
 
 class DeviceArray(Materializer):
@@ -65,6 +74,30 @@ class DeviceArray(Materializer):
             return super().view(tensor, dtype, copy)
         return _to_host(self.device_array)
 
+    @property
+    def accelerator(self) -> Any:
+        """The accelerator that holds the array, or `None` if it is on the host."""
+        if not namespaces.foreign or not on_accelerator(self.device_array):
+            return None
+        return min(self.device_array.devices(), key=lambda device: device.id)
+
+    def replaced_by(self, value: Tensor, variable_id: int) -> Tensor:
+        """Returns a tensor on the same device."""
+        if self.accelerator is None:
+            return super().replaced_by(value, variable_id)
+        return put(value, self.device_array.sharding, variable_id)
+
+    def update(self, variable: Any, primitive: Any, delta: Tensor) -> bool:
+        """Updates a variable on the accelerator that holds it."""
+        accelerator = self.accelerator
+        if accelerator is None:
+            return False
+        with isolate(), writing, device_scope(accelerator):
+            before = variable._current()
+            y = apply(primitive, (before, put(delta, before._device.sharding)))
+            variable._hold(alias(y, variable._id))
+        return True
+
 
 def _to_host(array: Any) -> np.ndarray:
     """Returns a JAX array as a NumPy array. Other processes may hold parts of it."""
@@ -106,6 +139,30 @@ def device_array(tensor: Tensor) -> Any:
     return device
 
 
+@functools.cache
+def host_device() -> Any:
+    """Returns the JAX device whose arrays NumPy reads without a copy."""
+    return required_jax().local_devices(backend="cpu")[0]
+
+
+def on_accelerator(array: Any) -> bool:
+    """Returns whether `array` is a JAX array that is not on the host."""
+    return not isinstance(array, _NUMPY) and host_device() not in array.devices()
+
+
+def put(x: Tensor, device: Any, tensor_id: int | None = None) -> Tensor:
+    """Returns a tensor with the value of `x` on `device`, a JAX device or a sharding.
+
+    int32 values and strings that are on the host stay there, and so do batches and JAX arrays.
+    """
+    array = x._device
+    if array is None or not on_accelerator(array):
+        array = x._array
+        if not isinstance(array, _NUMPY) or array.dtype in _ON_HOST:
+            return Tensor(array, tensor_id)
+    return on_device(put_on_device(array, device), tensor_id)
+
+
 def put_on_device(array: Any, device: Any = None) -> Any:
     """Copies `array` to a JAX device; without `device`, to JAX's default device."""
     jax = required_jax()
@@ -118,18 +175,9 @@ def _forget(key: int) -> None:
     _used.pop(key, None)
 
 
-def spec_of_argument(x: Any) -> Spec | None:
-    """Returns the shape and dtype of a tensor, or `None` for other values."""
-    kind = type(x)
-    if kind is not Tensor and kind is not LazyTensor:
-        return None
-    spec = x._spec
-    return Spec(spec.shape, spec.dtype)
-
-
 def on_device(value: Any, tensor_id: int | None = None) -> Tensor:
     """Returns a tensor for the result of a program, a JAX array or a NumPy array."""
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, _NUMPY):
         tensor = object.__new__(Tensor)  # without a call, as for the results of kernels
         tensor._array = value
         tensor._id = tensor_id or next_id()

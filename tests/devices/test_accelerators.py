@@ -15,7 +15,7 @@ PROGRAM = textwrap.dedent(
     import numpy as np
 
     import retrograde as tf
-    from retrograde.core.device_tensors import DeviceArray
+    from retrograde.devices.device_tensors import DeviceArray
 
     results, transfers = {}, []
 
@@ -85,8 +85,11 @@ PROGRAM = textwrap.dedent(
             loss, w, _ = train(wrap)
         results[f"{name} on the host"] = [kind(loss), kind(w), float(loss)]
 
+    on_device = tf.constant([1.0, 2.0])
     with tf.device("CPU:0"):
         pinned, on_host = tf.Variable(1.0), tf.constant(1.0)
+        moved = tf.Variable(on_device)
+    results["moved"] = [kind(on_device), kind(moved), moved.numpy().tolist()]
     results["placed"] = {
         "constant": kind(tf.constant(1.0)),
         "int32": kind(tf.constant(1)),
@@ -192,6 +195,10 @@ def test_values_are_placed_as_in_tensorflow(results):
 
 def test_assignments_keep_the_device_of_a_variable(results):
     assert results["assigned"] == ["CPU:0", 2.0, "GPU:0", [5.0, 5.0]]
+
+
+def test_a_variable_on_the_host_copies_a_value_from_the_accelerator(results):
+    assert results["moved"] == ["GPU:0", "CPU:0", [1.0, 2.0]]
 
 
 def test_only_numpy_copies_values_to_the_host(results):

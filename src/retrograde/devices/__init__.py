@@ -1,0 +1,1 @@
+"""Accelerators and other JAX devices: where operations run and tensors live."""
