@@ -7,7 +7,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.core.recorders import thread
-from retrograde.core.tape import defaults
+from retrograde.core.tape import GradientTape
 from tests.namespaces.helpers import assert_raises
 
 Invalid = tf.errors.InvalidArgumentError
@@ -165,7 +165,7 @@ def test_the_previous_state_is_restored_after_the_block():
     assert np.isnan(tf.math.log(-1.0).numpy())
     assert list(thread.recorders) == []
     assert thread.recorders.backward_pass is None
-    assert not defaults.lines
+    assert not GradientTape._records_lines
 
 
 def test_other_threads_are_not_checked():

@@ -272,12 +272,10 @@ def _run_foreign(primitive: Primitive, arrays: Sequence, attrs: dict) -> Any:
 
 
 def _check_dtypes(primitive: Primitive, arrays: list) -> None:
-    dtype = arrays[0].dtype
-    if dtype not in primitive.accepts:
-        raise _wrong_dtype(primitive, arrays)
+    dtype, accepts = arrays[0].dtype, primitive.accepts
     for array in arrays:
-        if array.dtype != dtype:
-            raise _wrong_dtype(primitive, arrays)
+        if array.dtype != dtype or dtype not in accepts:
+            raise invalid(_dtype_message(primitive, arrays), in_function=TypeError)
 
 
 def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) -> Any:
@@ -310,10 +308,6 @@ def _default_message(primitive: Primitive, arrays: list, error: Exception) -> st
         f"{shape} {dtypes.of(a.dtype).name}" for shape, a in zip(shapes, arrays, strict=True)
     )
     return f"{primitive.name}: {error}. Received: {received}."
-
-
-def _wrong_dtype(primitive: Primitive, arrays: list) -> OpError:
-    return invalid(_dtype_message(primitive, arrays), in_function=TypeError)
 
 
 def _dtype_message(primitive: Primitive, arrays: list) -> str:

@@ -183,8 +183,7 @@ def add(a: Any, b: Any) -> Any:
         concat = required.concat
         indices = concat(*_unify_dtypes(a._indices, b._indices), axis=0)
         return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
-    a = dense(a) if isinstance(a, IndexedSlices) else a
-    b = dense(b) if isinstance(b, IndexedSlices) else b
+    a, b = as_dense(a), as_dense(b)
     if type(a) is np.ndarray and a.size >= MANY:
         return required.add.on_many(a, b)
     return a + b

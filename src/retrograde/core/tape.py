@@ -47,15 +47,6 @@ class TapeSnapshot(NamedTuple):
     on_tensors: bool
 
 
-class _Defaults:
-    """Default options of tapes."""
-
-    lines = False
-
-
-defaults = _Defaults()
-
-
 class GradientTape(_TapeBase):
     """Records operations inside a `with` block, for differentiation afterwards.
 
@@ -102,6 +93,7 @@ class GradientTape(_TapeBase):
     )
 
     defers = True
+    _records_lines = False  # the default of `lines`
     # A tape with options becomes an instance of a subclass, which has these in `_extras`. See
     # `diagnose/tape_options.py`.
     _locations: Any = None
@@ -120,7 +112,7 @@ class GradientTape(_TapeBase):
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
         self._recording = False
-        if on_none or lines or memory_limit is not None or (lines is None and defaults.lines):
+        if on_none or lines or memory_limit is not None or (lines is None and self._records_lines):
             hook("set_options")(self, on_none, lines, memory_limit)
         self._clear()
 
@@ -329,7 +321,7 @@ class GradientTape(_TapeBase):
         targets, _ = flatten_arguments(target, "target")
         held, pack = flatten_arguments(sources, "source")
         weights = output_gradients_per_target(output_gradients, target, len(targets))
-        recorders = thread.recorders
+        recorders, lists = thread.recorders, (targets, weights, held)
         if waiting and output_gradients is None:  # the targets may be evaluated lazily
             found = hook("fused_gradient")(self, targets, held, sys._getframe(1))
             if found is not None:
@@ -337,17 +329,14 @@ class GradientTape(_TapeBase):
         cotangents = Cotangents(self._runs_on_tensors())
         finite = cotangents.seed(targets, weights)
         entries = self._entries.copy() if self._persistent else self._use_up(sys._getframe(1))
-        if finite and not self._persistent:  # else `autopsy` needs the entries
-            cotangents.monitored = self._monitored = True
-        else:
-            self._keep(entries, targets, weights, held)
+        self._monitor(cotangents, entries, lists, finite)
         wanted = set()
         for x in held:
             wanted.add(x._id)
         needed = None if self._roots <= wanted else depending_on(wanted, entries)
         (recorders.backward_pass or backward_pass)(entries, cotangents, wanted, needed)
         if cotangents.nonfinite is not None:
-            self._keep_nonfinite(cotangents, targets, weights, held)
+            self._keep_nonfinite(cotangents, *lists)
         results, complete = [], True
         for x in held:
             g = cotangents.get(x._id)
@@ -355,18 +344,22 @@ class GradientTape(_TapeBase):
                 complete = False
             results.append(g if g is None else wrap_gradient(g))
         if not complete:
-            results = self._filled(cotangents, targets, weights, held, unconnected)
+            results = self._filled(cotangents, lists, unconnected)
         return pack(results)
 
-    def _filled(
-        self,
-        cotangents: Cotangents,
-        targets: list,
-        weights: list,
-        sources: list,
-        unconnected: UnconnectedGradients,
-    ) -> list:
+    def _monitor(self, cotangents: Cotangents, entries: list, lists: tuple, finite: bool) -> None:
+        """Keeps what `autopsy` needs to find the call that produced the first NaN or Inf.
+
+        `lists` are the targets, their weights and the sources.
+        """
+        if finite and not self._persistent:
+            cotangents.monitored = self._monitored = True
+        else:
+            self._keep(entries, *lists)
+
+    def _filled(self, cotangents: Cotangents, lists: tuple, unconnected: Any) -> list:
         """Returns the results if some sources have no gradient."""
+        targets, weights, sources = lists
         for x, weight in zip(targets, weights, strict=True):
             # No gradient flows from an integer target, but it may be a source itself.
             if x._spec.dtype not in dtypes.INEXACT and x._spec.dtype.kind != "O":

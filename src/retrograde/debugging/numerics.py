@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-from retrograde.core.tape import defaults
+from retrograde.core.tape import GradientTape
 from retrograde.core.tensor import Tensor
 from retrograde.diagnose.nonfinite.monitor import MODES, Monitor, active_monitor, set_monitor
 from retrograde.ops import checks
@@ -60,9 +60,9 @@ class nonfinite:
             raise ValueError(
                 f"nonfinite: expected 'raise', 'warn' or 'explain'. Received: {shown(mode)}."
             )
-        self._before = active_monitor(), defaults.lines
+        self._before = active_monitor(), GradientTape._records_lines
         set_monitor(Monitor(mode))
-        defaults.lines = True
+        GradientTape._records_lines = True
 
     def __enter__(self) -> nonfinite:
         return self
@@ -73,7 +73,7 @@ class nonfinite:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        before, defaults.lines = self._before
+        before, GradientTape._records_lines = self._before
         set_monitor(before)
 
 
@@ -97,4 +97,4 @@ def disable_check_numerics() -> None:
     """Undoes `enable_check_numerics` and `nonfinite` for this thread."""
     if active_monitor() is not None:
         set_monitor(None)
-        defaults.lines = False
+        GradientTape._records_lines = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from retrograde.core.tape import defaults
+from retrograde.core.tape import GradientTape
 
 _settings = {"log_device_placement": False, "traceback_filtering": True}
 
@@ -49,8 +49,8 @@ class record_lines:
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._before = defaults.lines
-        defaults.lines = bool(enabled)
+        self._before = GradientTape._records_lines
+        GradientTape._records_lines = bool(enabled)
 
     def __enter__(self) -> record_lines:
         return self
@@ -61,4 +61,4 @@ class record_lines:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        defaults.lines = self._before
+        GradientTape._records_lines = self._before

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from retrograde.core.rules import Outputs
-from retrograde.core.tape import GradientTape, defaults
+from retrograde.core.tape import GradientTape
 from retrograde.derivatives.checkpointing import Ledger, LimitedEntries, parse_bytes
 from retrograde.values.arguments import shown
 from retrograde.values.source_location import SourceLocation, first_output, location_of
@@ -76,10 +76,8 @@ class _KeepsLines(_SavesAll):
             location = location if layer is None else location._replace(layer=layer)
             entries.locations[first_output(out)] = location
 
-    def _monitor(
-        self, _cotangents: Any, entries: list, targets: list, weights: list, sources: list, _: bool
-    ) -> None:
-        self._keep(entries, targets, weights, sources)
+    def _monitor(self, _cotangents: Any, entries: list, lists: tuple, _: bool) -> None:
+        self._keep(entries, *lists)
 
 
 class _LimitsMemory(_SavesAll):
@@ -111,7 +109,7 @@ def set_options(tape: GradientTape, on_none: Any, lines: Any, memory_limit: Any)
             )
         tape._extras.memory_limit = parse_bytes(memory_limit)
         mixin = _LimitsMemory
-    elif defaults.lines if lines is None else lines:
+    elif GradientTape._records_lines if lines is None else lines:
         mixin = _KeepsLines
     tape.__class__ = _class_of(mixin, type(tape))
 
