@@ -139,11 +139,11 @@ def _assign_part(
         )
 
     def write(old: Any, out: np.ndarray | None) -> np.ndarray:
-        whole = np.array(old) if out is None else out
+        new = np.array(old) if out is None else out
         index: Any = (*key, ...)
-        part = whole[index]  # a view, also without axes
+        part = new[index]  # a view, also without axes
         part[...] = np.broadcast_to(array, shape).reshape(part.shape)
-        return whole
+        return new
 
     self._write(write)
     return self
