@@ -34,9 +34,7 @@ EXEMPT = {"tools/check_vocabulary.py", "tests/tools/test_check_vocabulary.py"}
 # These still contain vague names.
 WITH_VAGUE_NAMES = (
     "src/retrograde/core/",
-    "src/retrograde/distribute/process_group.py",
     "src/retrograde/program/",
-    "tests/distribute/workers.py",
     "tests/docs/test_site.py",
 )
 

@@ -105,11 +105,11 @@ def outcome(worker: subprocess.Popen, folder: str, rank: int) -> Outcome:
 
 
 def results(program: str, size: int, *args: Any, **env: str) -> list[Any]:
-    """Returns what `program` returned in each of `size` workers, which all have to succeed."""
-    found = run_workers(program, size, *args, **env)
-    for rank, worker in enumerate(found):
+    """Returns the result of `program` in each of `size` workers, which all have to succeed."""
+    outcomes = run_workers(program, size, *args, **env)
+    for rank, worker in enumerate(outcomes):
         assert worker.code == 0, f"worker {rank} of {program}: {worker.code}\n{worker.output}"
-    return [worker.result for worker in found]
+    return [worker.result for worker in outcomes]
 
 
 def work(module: str, function: str) -> None:

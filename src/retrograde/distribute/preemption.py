@@ -189,7 +189,7 @@ class _Notice:
         """Returns whether a worker has announced the notice, after waiting for a moment."""
         if self._group.size == 1:
             time.sleep(_POLL_SECONDS / 10)
-        elif self._group.posted(f"{self._key}/notice", _POLL_SECONDS) is not None:
+        elif self._group.read_posted(f"{self._key}/notice", _POLL_SECONDS) is not None:
             self._publish()
         return self._is_published
 

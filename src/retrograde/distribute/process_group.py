@@ -48,12 +48,12 @@ class Timeouts(NamedTuple):
     @classmethod
     def from_environment(cls, **options: float | None) -> Timeouts:
         """Returns the defaults, then `options`, then RETROGRADE_START_TIMEOUT and the like."""
-        found = {name: value for name, value in options.items() if value is not None}
+        seconds = {name: value for name, value in options.items() if value is not None}
         for name in cls._fields:
             text = os.environ.get(f"RETROGRADE_{name.upper()}_TIMEOUT")
             if text:
-                found[name] = float(text)
-        return cls(**{name: max(1, round(value)) for name, value in found.items()})
+                seconds[name] = float(text)
+        return cls(**{name: max(1, round(value)) for name, value in seconds.items()})
 
 
 class Worker(NamedTuple):
@@ -89,19 +89,19 @@ class ProcessGroup(Group):
     def all_reduce(self, arrays: Sequence[Any]) -> tuple:
         """Returns the sum of each array over all workers. Arrays of one dtype share a buffer."""
         arrays = [np.asarray(x) for x in arrays]
-        found: list[Any] = [None] * len(arrays)
+        results: list[Any] = [None] * len(arrays)
         for dtype in dict.fromkeys(x.dtype for x in arrays):
-            places = [i for i, x in enumerate(arrays) if x.dtype == dtype]
-            parts = [arrays[i] for i in places]
-            total = self._sum(_packed(parts), tuple([x.shape for x in parts]))
-            for i, part in zip(places, _unpacked(total, parts), strict=True):
-                found[i] = part
-        return tuple(found)
+            indices = [i for i, x in enumerate(arrays) if x.dtype == dtype]
+            parts = [arrays[i] for i in indices]
+            total = self._sum(_pack(parts), tuple([x.shape for x in parts]))
+            for i, part in zip(indices, _unpack(total, parts), strict=True):
+                results[i] = part
+        return tuple(results)
 
     def _sum(self, buffer: np.ndarray, shapes: tuple) -> np.ndarray:
         if buffer.dtype.kind == "b":  # the sum of booleans is their disjunction, as NumPy's is
             return self._sum(buffer.astype(np.int32), shapes).astype(bool)
-        return self._run("all_reduce", buffer, shapes, _reduced)
+        return self._run("all_reduce", buffer, shapes, _jit_sum)
 
     def all_gather(self, array: Any, axis: int) -> Any:
         """Returns the arrays of all workers along `axis`; only its length may differ."""
@@ -116,17 +116,17 @@ class ProcessGroup(Group):
 
     def gather_integers(self, *values: int) -> list:
         """Returns the integers of all workers: of each one, or a tuple if there are several."""
-        found = self._gather(np.array(values, np.int32), "gather_integers").tolist()
-        return [row[0] if len(values) == 1 else tuple(row) for row in found]
+        rows = self._gather(np.array(values, np.int32), "gather_integers").tolist()
+        return [row[0] if len(values) == 1 else tuple(row) for row in rows]
 
     def _gather(self, array: np.ndarray, name: str) -> np.ndarray:
         """Returns the arrays of all workers, which have one shape, stacked."""
         buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        made = self._run(name, buffer, (array.shape, array.dtype.str), _gathered)
-        return made.reshape(-1).view(array.dtype).reshape(self.size, *array.shape)
+        gathered = self._run(name, buffer, (array.shape, array.dtype.str), _jit_stack)
+        return gathered.reshape(-1).view(array.dtype).reshape(self.size, *array.shape)
 
     def reduce_scatter(self, array: Any, axis: int, size: int) -> Any:
-        """Returns the rows of this worker in the sum of `array`, which has those of all."""
+        """Returns the rows of this worker in the sum of `array` over all workers."""
         lengths = self.gather_integers(size)
         (total,) = self.all_reduce([array])
         start = sum(lengths[: self.rank])
@@ -140,14 +140,14 @@ class ProcessGroup(Group):
         if self.rank:
             buffer = np.zeros_like(buffer)
         signature = tuple([(x.shape, x.dtype.str) for x in arrays])
-        made = self._run("broadcast", buffer, signature, _reduced)
-        found, place = [], 0
+        total = self._run("broadcast", buffer, signature, _jit_sum)
+        results, start = [], 0
         for x in arrays:
-            part = made[place : place + x.nbytes]
+            part = total[start : start + x.nbytes]
             array = part.copy().view(x.dtype).reshape(x.shape)
-            found.append(array if x.ndim else array[()])
-            place += x.nbytes
-        return tuple(found)
+            results.append(array if x.ndim else array[()])
+            start += x.nbytes
+        return tuple(results)
 
     def agrees(self, program: int) -> bool | None:
         """Returns whether all workers are about to run the same compiled program."""
@@ -165,7 +165,7 @@ class ProcessGroup(Group):
         except (RuntimeError, ValueError) as error:
             if not is_worker_loss(error):
                 raise
-            raise self._lost(error) from error
+            raise self._worker_lost_error(error) from error
 
     def barrier(self) -> None:
         """Waits until all workers are here."""
@@ -176,26 +176,26 @@ class ProcessGroup(Group):
         self.collectives += 1
         self.bytes += buffer.nbytes
         if not buffer.size:
-            return np.zeros((self.size, 0) if program is _gathered else 0, buffer.dtype)
+            return np.zeros((self.size, 0) if program is _jit_stack else 0, buffer.dtype)
         self._agree_on(name, buffer, signature)
         jax = self._jax
         try:
             with jax.enable_x64(True):
                 local = jax.device_put(buffer[None], self.device)
                 sharding = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec(AXIS))
-                whole = jax.make_array_from_single_device_arrays(
+                global_array = jax.make_array_from_single_device_arrays(
                     (self.size, *buffer.shape), sharding, [local]
                 )
-                return np.asarray(program(self.mesh)(whole))
+                return np.asarray(program(self.mesh)(global_array))
         except (RuntimeError, ValueError) as error:
             if not is_worker_loss(error):
                 raise
-            raise self._lost(error) from error
+            raise self._worker_lost_error(error) from error
 
     # Agreement
 
     def _agree_on(self, name: str, buffer: np.ndarray, signature: Any) -> None:
-        """Compares a collective with those of the other workers, if it is a new one here.
+        """Compares a collective with the collectives of the other workers, if it is new here.
 
         XLA ends the process if the sizes differ. With RETROGRADE_CHECK_COLLECTIVES=1 all
         collectives are compared, which finds the first one that differs.
@@ -235,24 +235,24 @@ class ProcessGroup(Group):
         try:
             self._client.key_value_set(key, value, allow_overwrite=True)
         except RuntimeError as error:
-            raise self._lost(error) from error
+            raise self._worker_lost_error(error) from error
 
-    def posted(self, key: str, seconds: float) -> str | None:
+    def read_posted(self, key: str, seconds: float) -> str | None:
         """Returns the text that a worker stored, or `None` if there is none within the time."""
         try:
             return self._client.blocking_key_value_get(key, round(1000 * seconds))
         except RuntimeError:
             return None
 
-    def wait_for(self, key: str, other: int, what: str) -> str:
+    def wait_for(self, key: str, other: int, awaited: str) -> str:
         """Returns the text that worker `other` stores. Raises a `WorkerLostError` if it ends."""
-        return self._get(key, other, what)
+        return self._get(key, other, awaited)
 
     def _set(self, key: str, value: str) -> None:
         try:
             self._client.key_value_set(key, value)
         except RuntimeError as error:
-            raise self._lost(error) from error
+            raise self._worker_lost_error(error) from error
 
     def _get(self, key: str, other: int, text: str) -> str:
         """Returns a value that worker `other` sets. It may have ended, or do something else."""
@@ -262,7 +262,7 @@ class ProcessGroup(Group):
                 return self._client.blocking_key_value_get(key, 1000)
             except RuntimeError as error:
                 if "DEADLINE_EXCEEDED" not in str(error):
-                    raise self._lost(error) from error
+                    raise self._worker_lost_error(error) from error
                 reason = self._reason(other)
                 if reason or time.monotonic() > end:
                     reason = reason or f"within {self.timeouts.collective} seconds"
@@ -278,7 +278,7 @@ class ProcessGroup(Group):
 
     # Failures
 
-    def _lost(self, error: BaseException) -> WorkerLostError:
+    def _worker_lost_error(self, error: BaseException) -> WorkerLostError:
         """Returns the error for a collective that failed."""
         self._has_failed = True
         reasons = [self._reason(i) for i in range(self.size) if i != self.rank]
@@ -294,7 +294,7 @@ class ProcessGroup(Group):
         )
 
     def _reason(self, other: int) -> str:
-        """Returns what worker `other` said before it ended; empty if it said nothing."""
+        """Returns the message that worker `other` left before it ended; empty without one."""
         key = f"retrograde/ended/{other}"
         text = within(_PATIENCE, lambda: self._client.key_value_try_get(key))
         return f"worker {other} {text}" if text else ""
@@ -307,8 +307,8 @@ class ProcessGroup(Group):
     def report_abort(self) -> str:
         """Tells the other workers that XLA aborts this one, and returns an error message."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        place = None if frame is None else location_of(frame)
-        where = "" if place is None else f" at {place}"
+        location = None if frame is None else location_of(frame)
+        where = "" if location is None else f" at {location}"
         self.report_end(f"was aborted by XLA in {self._present}{where}")
         return (
             f"Worker {self.rank} of {self.size} cannot finish {self._present}{where}: XLA aborted "
@@ -348,23 +348,23 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _packed(parts: list[np.ndarray]) -> np.ndarray:
+def _pack(parts: list[np.ndarray]) -> np.ndarray:
     if len(parts) == 1:
         return np.ascontiguousarray(parts[0]).reshape(-1)
     return np.concatenate([x.reshape(-1) for x in parts])
 
 
-def _unpacked(total: np.ndarray, parts: list[np.ndarray]) -> list:
-    found, place = [], 0
+def _unpack(total: np.ndarray, parts: list[np.ndarray]) -> list:
+    results, start = [], 0
     for x in parts:
-        part = total[place : place + x.size].reshape(x.shape)
-        found.append(part if x.ndim else part[()])
-        place += x.size
-    return found
+        part = total[start : start + x.size].reshape(x.shape)
+        results.append(part if x.ndim else part[()])
+        start += x.size
+    return results
 
 
 @functools.cache
-def _reduced(mesh: Any) -> Callable:
+def _jit_sum(mesh: Any) -> Callable:
     """Returns the jitted sum of buffers, one of each worker."""
     jax = required_jax()
     spec = jax.sharding.PartitionSpec
@@ -376,7 +376,7 @@ def _reduced(mesh: Any) -> Callable:
 
 
 @functools.cache
-def _gathered(mesh: Any) -> Callable:
+def _jit_stack(mesh: Any) -> Callable:
     """Returns the jitted stack of buffers, one of each worker."""
     jax = required_jax()
     spec = jax.sharding.PartitionSpec
