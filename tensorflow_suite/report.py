@@ -23,8 +23,8 @@ names, and runs the tests that do not pass here on TensorFlow with the same modu
 - *excluded*: `tensorflow_suite/excluded.toml` names the test, with the reason.
 - *missing*: the test needs a public name that retrograde does not have.
 
-Error messages are not compared, only exception classes. {count} files of TensorFlow {version} were
-run; directories without applicable tests are omitted.
+Error messages are not compared, only exception classes. {count} of {total} test files were run,
+with TensorFlow {version}. Directories without applicable tests are omitted.
 """
 EXCLUDED = Path(__file__).with_name("excluded.toml")
 COLUMNS = ("applicable", "passed", "excluded", "failed", "missing", "inapplicable")
@@ -146,8 +146,9 @@ def page(text: str, comparisons: list[Comparison], version: str) -> str:
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
     count = sum(bool(comparison.counts or comparison.notes) for comparison in comparisons)
-    introduction = SECTION.format(count=count, version=version)
-    return f"{before}{START}\n\n{introduction}\n{table(comparisons)}\n\n{END}{after or chr(10)}"
+    introduction = SECTION.format(count=count, total=len(comparisons), version=version)
+    new_section = f"{START}\n\n{introduction}\n{table(comparisons)}\n\n{END}"
+    return f"{before.rstrip()}\n\n{new_section}{after or chr(10)}"
 
 
 def section(text: str) -> str:

@@ -83,7 +83,7 @@ def test_page_keeps_the_text_around_the_section(write):
     text = report.page(f"before\n{report.START}\nold\n{report.END}\nafter\n", comparisons, "2.21")
 
     assert "\nold\n" not in text
-    assert "1 files of TensorFlow 2.21 were" in text
+    assert "1 of 1 test files were run,\nwith TensorFlow 2.21." in text
     assert text.startswith("before") and text.endswith("after\n")
     assert report.section(text).startswith(f"\n{report.START}\n\n## TensorFlow's own tests")
     assert report.section("a page without it") == ""
