@@ -32,8 +32,9 @@ class DeviceSpec:
         self._job = job
         self._replica = None if replica is None else as_int(replica, "DeviceSpec: replica")
         self._task = None if task is None else as_int(task, "DeviceSpec: task")
-        is_known = device_type is not None and device_type.upper() in _KNOWN_TYPES
-        self._device_type = device_type.upper() if is_known else device_type
+        if device_type is not None and device_type.upper() in _KNOWN_TYPES:
+            device_type = device_type.upper()
+        self._device_type = device_type
         self._device_index = (
             None if device_index is None else as_int(device_index, "DeviceSpec: device_index")
         )
