@@ -117,6 +117,14 @@ def test_deterministic_programs_are_replayed(monkeypatch):
     assert not step.recordings()[0].compiled
 
 
+def test_functions_of_replicas_are_replayed():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:0"])
+    f = tf.function(lambda x: 2.0 * x, jit_compile="auto")
+    strategy.run(f, [tf.constant(1.0)])
+
+    assert f._history and all(entry.trace.is_settled for entry in f._history)
+
+
 def test_programs_that_xla_cannot_compile_are_replayed():
     @tf.function(jit_compile="auto")
     def f(x):

@@ -17,6 +17,7 @@ from retrograde.values.thresholds import (
     SECONDS_BEFORE_COMPILATION,
     SECONDS_PER_COMPILED_CALL,
 )
+from retrograde.values.variable_scopes import scopes
 
 
 class AutoTrace(Trace):
@@ -39,6 +40,8 @@ class AutoTrace(Trace):
         self._is_serialized_when_replayed = self._is_serialized
         self.is_settled = (
             settings["op_determinism"]
+            or scopes.replica is not None  # all replicas have to change at the same step
+            or tracer.replica_rounds is not None
             or self.has_effects()
             or self.executable.has_collectives
             or importlib.util.find_spec("jax") is None
