@@ -194,18 +194,24 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
         # kernel.
         if attrs or len(inputs) > 2:
             value = _evaluate(primitive, [x._array for x in inputs], attrs, quietly)
-        else:
-            a1 = a2 = inputs[0]._array
-            if len(inputs) == 2:
-                a2 = inputs[1]._array
-            dtype, accepts, kernel = a1.dtype, primitive.accepts, primitive.on_numpy
+        elif len(inputs) == 2:
+            x1, x2 = inputs
+            a1, a2 = x1._array, x2._array
+            dtype, accepts = a1.dtype, primitive.accepts
             if accepts is not None and (dtype is not a2.dtype or dtype not in accepts):
                 _check_dtypes(primitive, [a1, a2])
-            if a1.size >= MANY:
-                if (y := _deferred(primitive, inputs)) is not None:
-                    return y
-                kernel = primitive.on_many
-            value = quietly(kernel, a1, a2) if len(inputs) == 2 else quietly(kernel, a1)
+            if (small := a1.size < MANY) or (y := _deferred(primitive, inputs)) is None:
+                value = quietly(primitive.on_numpy if small else primitive.on_many, a1, a2)
+            else:
+                return y
+        else:
+            array, accepts = inputs[0]._array, primitive.accepts
+            if accepts is not None and array.dtype not in accepts:
+                _check_dtypes(primitive, [array])
+            if (small := array.size < MANY) or (y := _deferred(primitive, inputs)) is None:
+                value = quietly(primitive.on_numpy if small else primitive.on_many, array)
+            else:
+                return y
     except Exception as error:
         value = _recover(primitive, [x._array for x in inputs], attrs, error)
     if primitive.outputs:

@@ -326,7 +326,7 @@ class GradientTape(_TapeBase):
             found = hook("fused_gradient")(self, targets, held, sys._getframe(1))
             if found is not None:
                 return pack(found)
-        cotangents = Cotangents(self._runs_on_tensors())
+        cotangents = Cotangents(self._runs_on_tensors(recorders))
         finite = cotangents.seed(targets, weights)
         entries = self._entries.copy() if self._persistent else self._use_up(sys._getframe(1))
         self._monitor(cotangents, entries, lists, finite)
@@ -375,9 +375,8 @@ class GradientTape(_TapeBase):
         if self._entries is None:
             raise RuntimeError(already_used_message(*self._used_at))
 
-    def _runs_on_tensors(self) -> bool:
+    def _runs_on_tensors(self, recorders: list) -> bool:
         """Returns whether a recorder observes a backward pass, or it runs on a device."""
-        recorders = thread.recorders
         if recorders and (self._persistent or recorders != [self]):
             return True
         return namespaces.foreign and hook("current_device")() is not None
@@ -390,7 +389,7 @@ class GradientTape(_TapeBase):
                 f"GradientTape must be created with persistent=True to compute the {what} with "
                 "eager execution enabled and with experimental_use_pfor set to False."
             )
-        on_tensors = self._runs_on_tensors()
+        on_tensors = self._runs_on_tensors(thread.recorders)
         entries = self._entries.copy() if self._persistent else self._use_up(frame)
         return TapeSnapshot(entries, self._roots, on_tensors)
 

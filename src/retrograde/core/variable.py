@@ -369,9 +369,9 @@ class Variable(_VariableBase, metaclass=_Creating):
     def _update(
         self, ufunc: Any, primitive: Primitive, delta: Any, how: str, read_value: bool
     ) -> Any:
-        recorders, quietly = thread.recorders, thread.recorders.quietly
+        recorders = thread.recorders
         plain = not recorders and isinstance(delta, Tensor) and type(self._tensor) is Tensor
-        if plain and self._update_in_place(ufunc, delta._array, quietly):
+        if plain and self._update_in_place(ufunc, delta._array, recorders.quietly):
             return self if read_value else None
         now = self._spec
         shape, dtype = now.shape, now.dtype
@@ -387,7 +387,7 @@ class Variable(_VariableBase, metaclass=_Creating):
         if recorders.tracer is not None:
             recorders.tracer.update(self, primitive, operand)
         elif not materializer_of(self._current()).update(self, primitive, operand):
-            array = operand._array
+            array, quietly = operand._array, recorders.quietly
 
             def write(old: Any, out: np.ndarray | None) -> Any:
                 if out is None:

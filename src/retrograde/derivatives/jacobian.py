@@ -262,7 +262,7 @@ def laplacian(tape: Any, target: Any, source: Any, limit: int) -> Any | None:
     if gradient is None:
         return None
     seeds = row_unit_seeds(source) if shape else unit_seeds(source)
-    recorded = TapeSnapshot(tape._entries, tape._roots, tape._runs_on_tensors())
+    recorded = TapeSnapshot(tape._entries, tape._roots, tape._runs_on_tensors(thread.recorders))
     (rows,) = pull_back_batched(recorded, gradient, seeds, [source], limit)
     if rows is None:
         return None

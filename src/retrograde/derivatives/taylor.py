@@ -18,6 +18,7 @@ import numpy as np
 from retrograde.core import indexed_slices
 from retrograde.core.batching import Batched, batching, examples_of
 from retrograde.core.plans import Plan
+from retrograde.core.recorders import thread
 from retrograde.core.rules import ARRAY, Spec, identity_rule, values_read
 from retrograde.core.tape import TapeSnapshot
 from retrograde.core.tensor import Tensor, wrap
@@ -43,7 +44,9 @@ def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -
     the recorded calls and keeps recording; `make_tape` creates empty tapes.
     """
     derivatives: dict[int, Tensor | None] = {}
-    recorded = TapeSnapshot(list(tape._entries), tape._roots, tape._runs_on_tensors())
+    recorded = TapeSnapshot(
+        list(tape._entries), tape._roots, tape._runs_on_tensors(thread.recorders)
+    )
     for source in {order[0]._id: order[0] for order in orders}.values():
         pure = [k for k, order in enumerate(orders) if all(x is source for x in order)]
         highest = max((len(orders[k]) for k in pure), default=0)
