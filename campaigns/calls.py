@@ -1,7 +1,7 @@
 """Calls every public function and method with invalid arguments.
 
 A trial takes a valid call, from the calls that are compared with TensorFlow or from the signature
-of a function, replaces some of its arguments by values from `POOL`, and runs it. It passes if the
+of a function, replaces some of its arguments with values from `POOL`, and runs it. It passes if the
 call returns, or raises one of the documented exception classes with a message, within `SECONDS` and
 `BYTES`, and does not change its arguments or the active recorders.
 """

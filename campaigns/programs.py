@@ -28,7 +28,7 @@ import numpy as np
 import retrograde as tf
 from campaigns._programs import runner
 from campaigns._programs.comparison import adapt_zeros, difference, tolerance_of
-from campaigns._programs.generator import generate, is_for_tensorflow
+from campaigns._programs.generator import generate, is_comparable_with_tensorflow
 from campaigns._programs.runner import Outcome
 from campaigns._programs.shrinker import shrink
 from campaigns._programs.tensorflow_process import Process
@@ -67,7 +67,7 @@ def trial(seed: int) -> str | None:
     modes = ["fused", "replay" if seed % 3 else "fused replay"]
     if compiles:
         modes.append("xla")
-    if os.environ.get("CAMPAIGN_TENSORFLOW") and is_for_tensorflow(source):
+    if os.environ.get("CAMPAIGN_TENSORFLOW") and is_comparable_with_tensorflow(source):
         modes.append("tensorflow")
     expected: dict[str, Outcome] = {}
     for mode in modes:
@@ -156,7 +156,7 @@ _FUSED = {
     (blocks, "HUGE"): 2,
     (blocks, "LONG"): 256,
     (blocks, "BLOCK"): 64,
-    (fused_loops, "_WORTH_A_THREAD"): 2000,
+    (fused_loops, "_MIN_THREADED_WORK"): 2000,
     (fused_loops, "BLOCK"): 200,
     (grouping, "BLOCK"): 200,
 }

@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
                 kind, theirs_python, ours_python, Path(folder), log
             )
             tables.append(programs.table(kind.kind, outcomes))
-            differs = differs or any(outcome.wrong for outcome in outcomes.values())
+            differs = differs or any(outcome.mismatches for outcome in outcomes.values())
             if options.record:
                 kind.record(results)
                 log(f"wrote {kind.results_file.relative_to(ROOT)}")

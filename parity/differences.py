@@ -24,7 +24,7 @@ class Difference(NamedTuple):
 
 
 _WRONG = "Corrected derivatives"
-_IMAGES = "**Images** have a gradient"
+_IMAGES = "**Image functions** have gradients where TensorFlow has none"
 _LABELS = "Cross entropy with labels that do not sum to one"
 _ALGEBRA = "**Linear algebra** has the correct gradient"
 _COMPLEX = "kind='c'|complex"
@@ -46,7 +46,7 @@ DIFFERENCES = {
     ("tf.nn.softmax_cross_entropy_with_logits", "gradient"): Difference(_LABELS, "labels=S"),
     ("tf.nn.softmax_cross_entropy_with_logits", "second"): Difference(_LABELS, ""),
     ("tf.nn.max_pool3d", "gradient"): Difference(
-        "only the first gets the gradient", f"ones_like|{_HALF}"
+        "Only the first maximum of a window gets the gradient", f"ones_like|{_HALF}"
     ),
     ("tf.nn.ctc_loss", "second"): Difference("`nn.ctc_loss` can be differentiated twice", ""),
     ("tf.image.hsv_to_rgb", "gradient"): Difference(_IMAGES, ""),

@@ -1,6 +1,6 @@
 """Runs programs written for TensorFlow on TensorFlow and on retrograde, and compares the results.
 
-There are two kinds: the examples, in a small size, and programs that follow TensorFlow's published
+There are two kinds: the examples, at reduced size, and programs that follow TensorFlow's published
 guides. Each writes its results to a file: numbers, strings, and lists and dicts of these.
 """
 
@@ -107,7 +107,7 @@ class Outcome(NamedTuple):
 
     compared: str
     largest: float
-    wrong: list[str]
+    mismatches: list[str]
 
 
 def compare_results(theirs: dict | str, ours: dict | str, tolerance: float) -> Outcome:
@@ -116,20 +116,24 @@ def compare_results(theirs: dict | str, ours: dict | str, tolerance: float) -> O
         return Outcome("", 0.0, [f"fails: {x}" for x in (theirs, ours) if isinstance(x, str)])
     if theirs.keys() != ours.keys():
         return Outcome("", 0.0, [f"different values: {sorted(theirs.keys() ^ ours.keys())}"])
-    largest, wrong = 0.0, []
+    largest, mismatches = 0.0, []
     for name in theirs:
         difference, problems = _difference(name, theirs[name], ours[name], tolerance)
         largest = max(largest, difference)
-        wrong += problems
+        mismatches += problems
     single = all(isinstance(value, float) for value in theirs.values())
-    return Outcome("; ".join(theirs) if single else f"{len(theirs)} values", largest, wrong)
+    return Outcome("; ".join(theirs) if single else _count(theirs), largest, mismatches)
+
+
+def _count(values: dict) -> str:
+    return "1 value" if len(values) == 1 else f"{len(values)} values"
 
 
 def _difference(name: str, theirs: Any, ours: Any, tolerance: float) -> tuple[float, list[str]]:
     """Returns the largest relative difference in a value, and descriptions of differences."""
     expected, actual = dict(_leaves(name, theirs)), dict(_leaves(name, ours))
     sizes = [abs(x) for x in expected.values() if _is_number(x) and math.isfinite(x)]
-    size, largest, wrong = max([*sizes, MIN_SCALE]), 0.0, []
+    size, largest, mismatches = max([*sizes, MIN_SCALE]), 0.0, []
     for place in expected.keys() | actual.keys():
         a, e = actual.get(place, "absent"), expected.get(place, "absent")
         if a == e or (a != a and e != e):
@@ -138,8 +142,8 @@ def _difference(name: str, theirs: Any, ours: Any, tolerance: float) -> tuple[fl
             largest = max(largest, abs(a - e) / size)
             if abs(a - e) <= tolerance * size:
                 continue
-        wrong.append(f"{place}: {_format_value(a)}, TensorFlow {_format_value(e)}")
-    return largest, sorted(wrong)
+        mismatches.append(f"{place}: {_format_value(a)}, TensorFlow {_format_value(e)}")
+    return largest, sorted(mismatches)
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -183,6 +187,6 @@ def table(kind: str, outcomes: dict[str, Outcome]) -> str:
 
 
 def _verdict(outcome: Outcome) -> str:
-    if outcome.wrong:
-        return "; ".join(outcome.wrong)
+    if outcome.mismatches:
+        return "; ".join(outcome.mismatches)
     return f"{outcome.largest:.0e}" if outcome.largest else "none"

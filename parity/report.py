@@ -12,7 +12,7 @@ from parity.compare import BEYOND, DIFFERENT, LISTED, NOTHING, SAME, STAGES, Fin
 from parity.differences import DIFFERENCES
 
 DIFFERENCES_PAGE = ROOT / "docs" / "differences.md"
-TITLES = {"value": "value", "gradient": "gradient", "second": "second order"}
+TITLES = {"value": "value", "gradient": "gradient", "second": "second-order gradient"}
 
 
 class Entry(NamedTuple):
@@ -186,25 +186,25 @@ INTRODUCTION = """\
 `make parity` calls every function of TensorFlow's numerical namespaces in TensorFlow and in
 retrograde, with the same random inputs. It compares the values, the gradients with respect to each
 input (for random cotangents), and the gradients of the sum of the squares of these gradients. This
-page was written on {date}, with TensorFlow {TensorFlow} and `--seed {seed}`; without a seed, each
-run uses different inputs. `tests/parity` has a sample of TensorFlow's results, so that the tests
-compare with them without TensorFlow."""
+page was generated on {date}, with TensorFlow {TensorFlow} and `--seed {seed}`. Without a seed, each
+run uses different inputs. `tests/parity` stores a sample of TensorFlow's results, so the tests can
+run without TensorFlow."""
 
 EXPLANATION = """\
-A function counts as the same if all its sample calls agree in float32, float64, float16 and
-bfloat16: in dtype, shape and values. The tolerance is 1e-7 of the largest element in float64, and
-TensorFlow's own rounding error in the other dtypes. `None` agrees only with `None`, and invalid
-arguments must raise the same exception class. For functions that draw random numbers, dtypes,
-shapes and the existence of a gradient are compared. Second order is compared if TensorFlow has a
-gradient."""
+A function counts as the same if the results of all its sample calls have the same dtype, shape and
+values in float32, float64, float16 and bfloat16. The tolerance is 1e-7 of the largest element in
+float64, and TensorFlow's own rounding error in the other dtypes. `None` agrees only with `None`.
+Invalid arguments must raise the same exception class. For functions that draw random numbers, only
+dtypes, shapes and the existence of a gradient are compared. Second-order gradients are compared if
+TensorFlow has a first-order gradient."""
 
 
 PROGRAMS = """\
-These programs start with `import tensorflow as tf`. Each runs on TensorFlow and with
-`retrograde run`: the [examples](gallery.md), in a small size, and programs that follow TensorFlow's
-published guides cell by cell (`tests/programs/guides`). Their results are compared: numbers, with a
-relative tolerance of 1e-3 in examples and 1e-4 in guides, shapes, dtypes, strings and exception
-classes. The largest difference is relative to the largest number in a value."""
+These programs start with `import tensorflow as tf`. Each program runs on TensorFlow and with
+`retrograde run`. They are the [examples](gallery.md), at reduced size, and programs that follow
+TensorFlow's published guides cell by cell (`tests/programs/guides`). The comparison covers numbers,
+shapes, dtypes, strings and exception classes. The relative tolerance for numbers is 1e-3 in
+examples and 1e-4 in guides. Differences are relative to the largest number in each value."""
 
 
 def _format_link(name: str, stage: str, title: str) -> str:

@@ -13,14 +13,15 @@ START, END = "<!-- TensorFlow's own tests -->", "<!-- end of TensorFlow's own te
 SECTION = """\
 ## TensorFlow's own tests
 
-`make tf-suite TESTS=dir` runs TensorFlow's unit tests on retrograde. `dir` has a copy of
-TensorFlow's repository, which is not part of this one. The tests import internal modules of
-TensorFlow. The runner (`tensorflow_suite/`) replaces these by modules whose attributes are public
-names, and runs the tests that do not pass here on TensorFlow with the same modules.
+`make tf-suite TESTS=dir` runs TensorFlow's unit tests on retrograde. `dir` contains a copy of
+TensorFlow's repository, because this repository does not include it. The tests import internal
+modules of TensorFlow. The runner (`tensorflow_suite/`) replaces these modules with modules whose
+attributes are public names. Tests that do not pass on retrograde also run on TensorFlow, with the
+same replacements.
 
-- *applicable*: the test passes here, or on TensorFlow. Tests of graph mode, of TensorFlow 1, of
-  GPUs and of internal names are *inapplicable*.
-- *excluded*: `tensorflow_suite/excluded.toml` names the test, with the reason.
+- *applicable*: the test passes on retrograde or on TensorFlow. Tests of graph mode, TensorFlow 1,
+  GPUs and internal names are *inapplicable*.
+- *excluded*: `tensorflow_suite/excluded.toml` lists the test with the reason.
 - *missing*: the test needs a public name that retrograde does not have.
 
 Error messages are not compared, only exception classes. {count} of {total} test files were run,
@@ -120,7 +121,7 @@ def by_directory(comparisons: list[Comparison]) -> dict[str, collections.Counter
 def table(comparisons: list[Comparison]) -> str:
     """Formats the counts as a table in Markdown."""
     lines = [
-        f"| directory | {' | '.join(COLUMNS)} | pass |",
+        f"| directory | {' | '.join(COLUMNS)} | pass rate |",
         f"| --- |{' ---: |' * (len(COLUMNS) + 1)}",
     ]
     for directory, counts in by_directory(comparisons).items():

@@ -90,7 +90,7 @@ def _custom_gradient(w: Writer, name: str) -> str | None:
     x = w.pick(is_float)
     if x is None:
         return None
-    custom = w.name("custom")
+    custom = w.new_name("custom")
     w.define(
         f"@tf.custom_gradient\n"
         f"def {custom}(x):\n"
@@ -128,7 +128,7 @@ def _inner_function(w: Writer, name: str) -> str | None:
     x = w.pick(is_float)
     if x is None:
         return None
-    inner = w.name("inner")
+    inner = w.new_name("inner")
     one, other = (form.format("x") for form in w.rng.sample(SMOOTH, 2))
     w.define(f"@function\ndef {inner}(x):\n    return {one}, {{'b': {other}}}")
     return f"first, second = {inner}({x.name})\n{name} = first + second['b']"

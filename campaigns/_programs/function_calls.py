@@ -122,13 +122,13 @@ def _write_step(w: Writer) -> None:
 def _assign(w: Writer, arguments: list[Value]) -> None:
     """Assigns new values to the arguments."""
     for x in arguments:
-        w.setup.append(f"{x.name} = {w.data(x.shape, x.dtype)}")
+        w.setup.append(f"{x.name} = {w.random_tensor_expression(x.shape, x.dtype)}")
 
 
 def _between_calls(w: Writer) -> None:
     if w.variables and w.chance(0.3):
         v = w.rng.choice(w.variables)
-        w.setup.append(f"{v.name}.assign({w.data(v.shape, v.dtype)})")
+        w.setup.append(f"{v.name}.assign({w.random_tensor_expression(v.shape, v.dtype)})")
 
 
 def _resize_arguments(w: Writer) -> list[Value]:

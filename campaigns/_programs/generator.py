@@ -20,7 +20,7 @@ from campaigns._programs import (
 from campaigns._programs.runner import compile_program, helpers
 from campaigns._programs.statement_kinds import KINDS
 
-_LARGEST = 60.0
+_MAX_ABS_VALUE = 60.0
 _ATTEMPTS = 6  # to write one statement
 
 
@@ -46,7 +46,7 @@ class Writer:
     def __init__(self, seed: int, small: bool = False) -> None:
         self.rng = random.Random(seed)
         self.small = small
-        self.odd = not small and self.chance(0.07)  # with non-finite values
+        self.nonfinite = not small and self.chance(0.07)  # whether the data has Inf and NaN
         self.scope: dict[str, Any] = {"tf": tf, "np": np} | helpers(tf)
         self.scope["function"] = lambda f: f
         self.setup: list[str] = []
@@ -54,16 +54,16 @@ class Writer:
         self.arguments: list[Value] = []
         self.variables: list[Value] = []
         self.values: list[Value] = []
-        self.names = 0
+        self.name_count = 0
         self.dtype = self._main_dtype()
-        self.shapes = self._family_of_shapes()
+        self.shapes = self._broadcastable_shapes()
 
     def _main_dtype(self) -> str:
         if self.small:
             return self.rng.choice(["float64"] * 6 + ["float32"] * 2)
         return self.rng.choice(["float64"] * 5 + ["float32"] * 5 + ["float16", "bfloat16"])
 
-    def _family_of_shapes(self) -> list[tuple[int, ...]]:
+    def _broadcastable_shapes(self) -> list[tuple[int, ...]]:
         """Returns shapes that broadcast with each other, the largest first."""
         sizes = [1, 2, 3, 4, 5]
         full = tuple(self.rng.choice(sizes) for _ in range(self.rng.choice([0, 1, 1, 2, 2, 2, 3])))
@@ -80,24 +80,25 @@ class Writer:
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
-    def pick(self, test: Any = None) -> Value | None:
-        """Picks a value that satisfies `test`, preferably a recent one."""
-        candidates = [value for value in self.values if test is None or test(value)]
+    def pick(self, predicate: Any = None) -> Value | None:
+        """Picks a value that satisfies `predicate`, preferably a recent one."""
+        candidates = [value for value in self.values if predicate is None or predicate(value)]
         if not candidates:
             return None
         return candidates[-1 - min(int(self.rng.expovariate(0.4)), len(candidates) - 1)]
 
-    def name(self, prefix: str) -> str:
-        self.names += 1
-        return f"{prefix}{self.names}"
+    def new_name(self, prefix: str) -> str:
+        self.name_count += 1
+        return f"{prefix}{self.name_count}"
 
     def seed(self) -> int:
         return self.rng.randrange(1000)
 
-    def data(self, shape: tuple[int, ...], dtype: str) -> str:
+    def random_tensor_expression(self, shape: tuple[int, ...], dtype: str) -> str:
         """Returns an expression for a tensor of random values."""
-        odd = "odd_" if self.odd and dtype in ("float32", "float64") and self.chance(0.5) else ""
-        return f"{odd}numbers({self.seed()}, {shape}, {dtype!r})"
+        can_be_special = self.nonfinite and dtype in ("float32", "float64")
+        function = "special_numbers" if can_be_special and self.chance(0.5) else "numbers"
+        return f"{function}({self.seed()}, {shape}, {dtype!r})"
 
     def literal(self) -> str:
         return str(self.rng.choice([0.5, -0.3, 2.0, 1.5, -1.0, 0.25]))
@@ -120,33 +121,33 @@ class Writer:
             self.values.append(Value(name, (), self.dtype))
             self.scope[name] = tf.ones([], self.dtype)
             return True
-        value = self._describe(name)
+        value = self._usable_value(name)
         if value is None:
             return False
         self.values.append(value)
         self.body.append(lines)
         return True
 
-    def _describe(self, name: str) -> Value | None:
+    def _usable_value(self, name: str) -> Value | None:
         y = self.scope[name]
         if not isinstance(y, tf.Tensor):
             return None
         array = np.asarray(y)
         if array.size > 5000 or array.dtype.kind == "O":
             return None
-        if array.size and array.dtype.kind != "b" and not self.odd:
+        if array.size and array.dtype.kind != "b" and not self.nonfinite:
             largest = np.abs(np.asarray(array, complex if array.dtype.kind == "c" else float)).max()
-            if not largest <= _LARGEST:
+            if not largest <= _MAX_ABS_VALUE:
                 return None
         return Value(name, array.shape, y.dtype.name)
 
-    def statement(self) -> None:
+    def add_statement(self) -> None:
         """Adds one statement, or none if several attempts fail."""
         for _ in range(_ATTEMPTS):
-            name = f"a{self.names + 1}"
+            name = f"a{self.name_count + 1}"
             lines = self.rng.choice(KINDS)(self, name)
             if lines is not None and self.add(name, lines):
-                self.names += 1
+                self.name_count += 1
                 return
 
 
@@ -155,7 +156,7 @@ def generate(seed: int, small: bool = False) -> str:
     writer = Writer(seed, small)
     _declare(writer)
     for _ in range(writer.rng.randint(2, 5 if small else 7)):
-        writer.statement()
+        writer.add_statement()
     if draws_random_numbers("\n".join(writer.body)):
         writer.setup.append("tf.random.set_seed(3)")
     function_calls.write_calls(writer)
@@ -167,11 +168,14 @@ def draws_random_numbers(source: str) -> bool:
     return "tf.random." in source
 
 
-def is_for_tensorflow(source: str) -> bool:
-    """Returns whether TensorFlow should agree. `docs/differences.md` lists the differences."""
+def is_comparable_with_tensorflow(source: str) -> bool:
+    """Returns whether TensorFlow is expected to give the same results.
+
+    `docs/differences.md` lists the differences.
+    """
     forward = "ForwardAccumulator" in source and ("custom_" in source or "recompute_" in source)
     moments = "tf.nn.moments" in source and ("second gradient" in source or "hessian" in source)
-    others = ("tf.random.", "odd_numbers", "tf.py_function")
+    others = ("tf.random.", "special_numbers", "tf.py_function")
     return not (forward or moments or any(text in source for text in others))
 
 
@@ -184,15 +188,16 @@ def _declare(writer: Writer) -> None:
             dtype = rng.choice(
                 ["int32", "int64", "bool", "float32", "float64", "complex64", "complex128"]
             )
-        value = Value(writer.name("x"), rng.choice(writer.shapes), dtype)
+        value = Value(writer.new_name("x"), rng.choice(writer.shapes), dtype)
         writer.arguments.append(value)
         writer.values.append(value)
         writer.scope[value.name] = writer.scope["numbers"](writer.seed(), value.shape, dtype)
     for _ in range(rng.choice([0, 0, 1, 1, 2])):
         dtype = writer.dtype if writer.chance(0.9) else "int32"
-        value = Value(writer.name("v"), rng.choice(writer.shapes), dtype)
+        value = Value(writer.new_name("v"), rng.choice(writer.shapes), dtype)
         trainable = ", trainable=False" if writer.chance(0.1) else ""
-        writer.define(f"{value.name} = tf.Variable({writer.data(value.shape, dtype)}{trainable})")
+        initial_value = writer.random_tensor_expression(value.shape, dtype)
+        writer.define(f"{value.name} = tf.Variable({initial_value}{trainable})")
         writer.variables.append(value)
         writer.values.append(value)
     for _ in range(rng.choice([0, 0, 0, 1])):
@@ -200,8 +205,8 @@ def _declare(writer: Writer) -> None:
 
 
 def _declare_constant(writer: Writer) -> None:
-    value = Value(writer.name("c"), writer.rng.choice(writer.shapes), writer.dtype)
+    value = Value(writer.new_name("c"), writer.rng.choice(writer.shapes), writer.dtype)
     if writer.chance(0.2):  # too large to be embedded in a compiled program
         value = value._replace(shape=(700, *value.shape[1:]) if value.rank < 2 else (700,))
-    writer.define(f"{value.name} = {writer.data(value.shape, value.dtype)}")
+    writer.define(f"{value.name} = {writer.random_tensor_expression(value.shape, value.dtype)}")
     writer.values.append(value)

@@ -162,8 +162,8 @@ def _numpy_constant(w: Writer, name: str) -> str | None:
     x = w.pick(lambda v: is_wide(v) and v.size < 100)
     if x is None:
         return None
-    c = w.name("n")
-    w.define(f"{c} = {w.data(x.shape, x.dtype)}.numpy()")
+    c = w.new_name("n")
+    w.define(f"{c} = {w.random_tensor_expression(x.shape, x.dtype)}.numpy()")
     return f"{name} = {x.name} {w.rng.choice('+*-')} {c}"
 
 
@@ -477,13 +477,13 @@ def _convolution(w: Writer, name: str) -> str | None:
     x = w.pick(lambda v: is_wide(v) and 12 <= v.size <= 600)
     if x is None:
         return None
-    filters = w.name("w")
+    filters = w.new_name("w")
     if w.chance(0.5):
-        w.define(f"{filters} = {w.data((2, 1, 2), x.dtype)}")
+        w.define(f"{filters} = {w.random_tensor_expression((2, 1, 2), x.dtype)}")
         series = f"tf.reshape({x.name}, [1, -1, 1])"
         padding = w.rng.choice(["SAME", "VALID"])
         return f"{name} = tf.nn.conv1d({series}, {filters}, 1, '{padding}')"
-    w.define(f"{filters} = {w.data((2, 2, 1, 2), x.dtype)}")
+    w.define(f"{filters} = {w.random_tensor_expression((2, 2, 1, 2), x.dtype)}")
     image = f"tf.reshape(tf.reshape({x.name}, [-1])[:12], [1, 3, 4, 1])"
     stride = w.rng.choice([1, 2])
     pools = ["tf.nn.max_pool2d({}, 2, 1, 'SAME')", "tf.nn.avg_pool2d({}, 2, 1, 'VALID')", "{}"]

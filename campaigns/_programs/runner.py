@@ -31,12 +31,12 @@ def numbers(seed, shape, dtype):
         x = x + 1j * generator.uniform(-2.0, 2.0, shape)
     return tf.cast(tf.constant(x), dtype)
 
-def odd_numbers(seed, shape, dtype):
+def special_numbers(seed, shape, dtype):
     """Returns a tensor in which some values are zero, infinite, huge or NaN."""
     generator = np.random.default_rng(seed)
     x = generator.uniform(-2.0, 2.0, shape)
-    odd = generator.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 1.0], shape)
-    return tf.cast(tf.constant(np.where(generator.random(shape) < 0.3, odd, x)), dtype)
+    special = generator.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 1.0], shape)
+    return tf.cast(tf.constant(np.where(generator.random(shape) < 0.3, special, x)), dtype)
 
 def total(structure):
     """Returns a weighted sum of all inexact elements."""
@@ -121,7 +121,7 @@ def helpers(tf: Any) -> dict[str, Any]:
     exec(PREAMBLE[PREAMBLE.index("def numbers") :], scope)
     return {
         "numbers": _cache_numbers(tf, scope["numbers"]),
-        "odd_numbers": _cache_numbers(tf, scope["odd_numbers"]),
+        "special_numbers": _cache_numbers(tf, scope["special_numbers"]),
         "total": scope["total"],
     }
 

@@ -11,7 +11,7 @@ def shrink(source: str, fails: Callable[[str], bool], seconds: float) -> str:
     """Returns a shorter program that `fails`, within about `seconds`.
 
     It leaves out lines with the block below them, takes blocks out of their first line, and
-    replaces the right side of assignments by a name that was assigned before.
+    replaces the right side of assignments with a name that was assigned before.
     """
     end = time.monotonic() + seconds
     shorter = True

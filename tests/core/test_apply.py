@@ -106,8 +106,8 @@ def test_a_primitive_can_reword_the_errors_of_its_kernel(make_primitive):
     def fail(*_, **__):
         raise ValueError("a NumPy message")
 
-    custom = make_primitive(fail, complain=lambda x, *, n: f"wrong: {x.shape}, {n}")
-    default = make_primitive(fail, complain=lambda _: None)
+    custom = make_primitive(fail, error_message=lambda x, *, n: f"wrong: {x.shape}, {n}")
+    default = make_primitive(fail, error_message=lambda _: None)
 
     with pytest.raises(InvalidArgumentError) as raised:
         apply(custom, (tf.constant([1.0]),), {"n": 3})

@@ -145,13 +145,13 @@ def test_gradients_of_gather_are_indexed_slices(read):
 def test_gradients_of_several_reads_are_summed():
     v = tf.Variable(tf.ones([4, 2]))
     with tf.GradientTape(persistent=True) as tape:
-        rows = tf.reduce_sum(tf.gather(v, [0]) * 2 + tf.gather(tf.identity(v), [3]) * 3)
-        rows_and_dense = rows + tf.reduce_sum(v)
+        sparse_loss = tf.reduce_sum(tf.gather(v, [0]) * 2 + tf.gather(tf.identity(v), [3]) * 3)
+        mixed_loss = sparse_loss + tf.reduce_sum(v)
 
-    g = tape.gradient(rows, v)
+    g = tape.gradient(sparse_loss, v)
     assert isinstance(g, tf.IndexedSlices)
     assert tf.convert_to_tensor(g).numpy()[:, 0].tolist() == [2.0, 0.0, 0.0, 3.0]
-    g = tape.gradient(rows_and_dense, v)
+    g = tape.gradient(mixed_loss, v)
     assert isinstance(g, tf.Tensor)
     assert g.numpy()[:, 0].tolist() == [3.0, 1.0, 1.0, 4.0]
 
@@ -169,7 +169,7 @@ DENSE = {
 
 
 @pytest.mark.parametrize("f", DENSE.values(), ids=DENSE)
-def test_gradients_are_dense_where_tensorflow_returns_dense_ones(f):
+def test_gradients_are_dense_where_they_are_in_tensorflow(f):
     v = tf.Variable(tf.ones([4, 2]))
     with tf.GradientTape() as tape:
         y = f(v)

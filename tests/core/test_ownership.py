@@ -10,7 +10,7 @@ import pytest
 import retrograde as tf
 from retrograde.core import variable as variable_module
 from retrograde.core import variable_cell
-from tests.interrupts import AtInstruction
+from tests.interrupts import CallAtInstruction
 
 SIZE = 4
 FILES = [variable_module.__file__, variable_cell.__file__]
@@ -322,7 +322,7 @@ def test_a_tensor_read_during_an_update_does_not_change(method):
             if v._tensor is not None:
                 tensors.append((v._tensor, v._tensor.numpy()))
 
-        with AtInstruction(n, read, FILES) as at:
+        with CallAtInstruction(n, read, FILES) as at:
             getattr(v, method)(one)
         for tensor, before in tensors:
             np.testing.assert_array_equal(tensor.numpy(), before)

@@ -1,4 +1,4 @@
-"""MirroredStrategy on logical CPU devices. Numbers are TensorFlow's, where it has them."""
+"""Tests MirroredStrategy on logical CPU devices. TensorFlow computed the expected numbers."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from tests.distribute.test_multi_worker import TOLERANCE, assert_close, assert_same
 
 
-# What TensorFlow 2.21 gives with two logical CPUs, except for mirrored variables without an
-# aggregation: there, replicas may drift apart, and here the value of the first one is assigned.
+# TensorFlow 2.21 returns these results with two logical CPUs, except for mirrored variables without
+# an aggregation. Their replicas may differ in TensorFlow; retrograde assigns the first one's value.
 @pytest.mark.parametrize(
     ("name", "expected"),
     {

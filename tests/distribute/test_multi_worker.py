@@ -1,4 +1,4 @@
-"""Tests MultiWorkerMirroredStrategy in real processes. Expected numbers are TensorFlow's."""
+"""Tests MultiWorkerMirroredStrategy in real processes. TensorFlow computed the numbers."""
 
 import numpy as np
 import pytest

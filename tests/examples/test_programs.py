@@ -16,7 +16,7 @@ def test_results_agree_with_tensorflow(example, name, capsys):
     numbers = {n: float(x) for n, x in example(name).main(["--small"]).items()}
     printed = capsys.readouterr().out
 
-    assert compare_results(EXPECTED[name], numbers, EXAMPLES.tolerance).wrong == []
+    assert compare_results(EXPECTED[name], numbers, EXAMPLES.tolerance).mismatches == []
     assert [number for number in numbers if number not in printed] == []
 
 

@@ -8,7 +8,7 @@ import threadpoolctl
 
 import retrograde as tf
 from retrograde.fusion import blas_threads, blocks
-from tests.interrupts import AtInstruction, interrupt
+from tests.interrupts import CallAtInstruction, interrupt
 
 SHAPES = [
     (64, 64, 64),
@@ -106,7 +106,7 @@ def test_the_setting_is_restored_if_a_product_fails_or_is_interrupted():
             blas_threads.dot(a, b[1:])
         for n in range(1, 80):
             try:
-                with AtInstruction(n, interrupt, [blas_threads.__file__], realistic=True):
+                with CallAtInstruction(n, interrupt, [blas_threads.__file__], realistic=True):
                     blas_threads.dot(a, b)
             except KeyboardInterrupt:
                 pass

@@ -19,11 +19,11 @@ from retrograde.fusion.blocks import (
     BLOCK,
     HUGE,
     LARGE,
+    block_bounds,
     halves,
     run_in_blocks,
     run_shared,
     sum_of_halves,
-    tapered_halves,
     threads,
 )
 from retrograde.ops import reduction
@@ -243,7 +243,7 @@ def test_large_arrays_work_while_python_exits():
     assert out == "True\n"
 
 
-@pytest.mark.parametrize("split", [halves, tapered_halves])
+@pytest.mark.parametrize("split", [halves, block_bounds])
 @pytest.mark.parametrize(("size", "max_size"), [(1, 1), (9, 2), (1000, 128), (1_000_003, 4096)])
 def test_halves_cover_the_range_once(size, max_size, split):
     parts = split(size, max_size)
@@ -259,7 +259,7 @@ def test_halves_cover_the_range_once(size, max_size, split):
 def test_sums_of_halves_are_identical_to_the_numpy_sum(size, dtype):
     x = numbers(size, dtype)
 
-    for parts in (halves(size, 512), tapered_halves(size, 2048)):
+    for parts in (halves(size, 512), block_bounds(size, 2048)):
         sums = {(start, stop): np.add.reduce(x[start:stop]) for start, stop in parts}
         assert sum_of_halves(sums, 0, size) == np.add.reduce(x)
 

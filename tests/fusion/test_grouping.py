@@ -25,7 +25,7 @@ from tests.ops.cases._table import BFLOAT16
 
 
 class CallRecorder(Recorder):
-    """Records calls over numbered values, with the array of each."""
+    """Records calls. Numbers the tensors they use, and keeps each tensor's array."""
 
     def __init__(self):
         self.calls = []
@@ -49,7 +49,7 @@ class CallRecorder(Recorder):
 
 
 def record(step, *tensors):
-    """Records the calls of `step(*tensors)`. Also returns the numbers of its results."""
+    """Runs `step(*tensors)`. Returns the recorder, and the numbers of the results."""
     recorded = CallRecorder()
     with use_recorders([recorded]):
         results = step(*tensors)
@@ -63,9 +63,9 @@ def compile_step(step):
     return writer.define("fused", "fused")
 
 
-def replay(steps, known):
-    """Runs `steps` on the arrays `known`. Returns the arrays of all values."""
-    values = dict(known)
+def replay(steps, inputs):
+    """Runs `steps` on the arrays `inputs`. Returns the arrays of all values."""
+    values = dict(inputs)
     for step in steps:
         arrays = [values[v] for v in step.inputs]
         if isinstance(step, Fused):
@@ -110,7 +110,7 @@ def names(group):
     return [call.primitive.name for call in group.calls]
 
 
-def numbers(*shape, dtype=np.float32, seed=0):
+def random_tensor(*shape, dtype=np.float32, seed=0):
     generator = np.random.default_rng(seed)
     return tf.constant(generator.uniform(-2.0, 2.0, shape).astype(dtype))
 
@@ -119,7 +119,7 @@ def numbers(*shape, dtype=np.float32, seed=0):
 
 
 def test_forward_and_backward_pass_of_a_chain_are_fused():
-    x = tf.Variable(numbers(MANY + 3))
+    x = tf.Variable(random_tensor(MANY + 3))
 
     def step():
         with tf.GradientTape() as tape:
@@ -133,13 +133,13 @@ def test_forward_and_backward_pass_of_a_chain_are_fused():
 
 
 def test_small_arrays_are_not_fused():
-    x = numbers(MANY - 1)
+    x = random_tensor(MANY - 1)
 
     assert_fuses(lambda x: [tf.exp(tf.sin(x))], x, into=0)
 
 
 def test_a_single_call_is_not_fused():
-    assert_fuses(lambda x: [tf.sin(x)], numbers(MANY), into=0)
+    assert_fuses(lambda x: [tf.sin(x)], random_tensor(MANY), into=0)
 
 
 def test_unrelated_calls_in_between_do_not_prevent_fusion():
@@ -149,7 +149,7 @@ def test_unrelated_calls_in_between_do_not_prevent_fusion():
         y = y * 2.0
         return [y + 1.0, tf.reverse(b, [1])]
 
-    (group,) = assert_fuses(step, numbers(MANY), numbers(2, 3))
+    (group,) = assert_fuses(step, random_tensor(MANY), random_tensor(2, 3))
     assert names(group) == ["sin", "multiply", "add"]
 
 
@@ -158,12 +158,14 @@ def test_fusion_does_not_create_circular_dependencies():
         y = tf.sin(x) * 2.0
         return [tf.cos(y) * tf.reverse(y, [0])]
 
-    (group,) = assert_fuses(step, numbers(MANY))
+    (group,) = assert_fuses(step, random_tensor(MANY))
     assert names(group) == ["sin", "multiply", "cos"]
 
 
 def test_two_chains_are_merged():
-    (group,) = assert_fuses(lambda a, b: [tf.sin(a) + tf.cos(b)], numbers(MANY), numbers(MANY))
+    (group,) = assert_fuses(
+        lambda a, b: [tf.sin(a) + tf.cos(b)], random_tensor(MANY), random_tensor(MANY)
+    )
     assert names(group) == ["sin", "cos", "add"]
 
 
@@ -174,7 +176,7 @@ def test_chains_with_mutual_dependencies_are_not_merged():
         q = tf.tanh(q) * 2.0
         return [p, q, p + q]
 
-    first, second = assert_fuses(step, numbers(MANY), numbers(MANY), into=2)
+    first, second = assert_fuses(step, random_tensor(MANY), random_tensor(MANY), into=2)
     assert names(first) == ["cos", "tanh", "multiply"]
     assert names(second) == ["sin", "exp", "multiply", "add"]
 
@@ -183,22 +185,22 @@ def test_arrays_of_different_shapes_are_fused_separately():
     def step(a, b):
         return [tf.sin(a) * 2.0, tf.cos(b) * 2.0]
 
-    assert_fuses(step, numbers(MANY), numbers(2, MANY), into=2)
+    assert_fuses(step, random_tensor(MANY), random_tensor(2, MANY), into=2)
 
 
-def test_only_values_that_are_read_outside_are_written():
+def test_only_values_read_outside_the_group_are_written():
     def step(x):
         y = tf.sin(x)
         z = tf.exp(y)
         return [z * 2.0, tf.reverse(y, [0])]
 
-    (group,) = assert_fuses(step, numbers(MANY))
+    (group,) = assert_fuses(step, random_tensor(MANY))
     y, z = group.calls[0].outputs[0], group.calls[-1].outputs[0]
     assert group.outputs == (y, z)
 
 
 def test_unused_calls_are_dropped():
-    recorded, kept = record(lambda x: [tf.sin(x), tf.exp(tf.cos(x)) * 2.0][:1], numbers(MANY))
+    recorded, kept = record(lambda x: [tf.sin(x), tf.exp(tf.cos(x)) * 2.0][:1], random_tensor(MANY))
 
     assert fuse(recorded.calls, recorded.specs, kept) == recorded.calls[:1]
 
@@ -206,7 +208,7 @@ def test_unused_calls_are_dropped():
 # Broadcasting
 
 SHAPES = {
-    "numbers": ((MANY,), (), (1,)),
+    "scalars": ((MANY,), (), (1,)),
     "rows": ((MANY // 64, 64), (64,), (1, 64)),
     "columns": ((MANY // 64, 64), (MANY // 64, 1), ()),
     "both": ((MANY // 64, 64), (64,), (MANY // 64, 1)),
@@ -222,21 +224,23 @@ def test_inputs_are_broadcast(shapes):
         return [tf.sin(a) * b + c]
 
     full, *smaller = shapes
-    (group,) = assert_fuses(step, numbers(*full), *(numbers(*s, seed=1) for s in smaller))
+    (group,) = assert_fuses(
+        step, random_tensor(*full), *(random_tensor(*s, seed=1) for s in smaller)
+    )
     assert len(group.calls) == 3
 
 
 def test_a_row_longer_than_a_block_is_not_fused():
     step = lambda a, b: [(a + b) * 2.0]  # noqa: E731
 
-    assert_fuses(step, numbers(2, 2 * MANY), numbers(2 * MANY), into=0)
+    assert_fuses(step, random_tensor(2, 2 * MANY), random_tensor(2 * MANY), into=0)
 
 
 def test_a_broadcast_is_not_materialized():
     def step(x, s):
         return [tf.sin(x) * tf.broadcast_to(s, x.shape)]
 
-    (group,) = assert_fuses(step, numbers(MANY), numbers())
+    (group,) = assert_fuses(step, random_tensor(MANY), random_tensor())
     assert names(group) == ["sin", "multiply"]
 
 
@@ -245,7 +249,7 @@ def test_a_broadcast_that_is_a_result_is_kept():
         wide = tf.broadcast_to(s, x.shape)
         return [tf.sin(x) * wide, wide]
 
-    assert_fuses(step, numbers(MANY), numbers())
+    assert_fuses(step, random_tensor(MANY), random_tensor())
 
 
 def test_a_function_of_a_broadcast_has_the_full_shape():
@@ -253,12 +257,12 @@ def test_a_function_of_a_broadcast_has_the_full_shape():
         wide = tf.broadcast_to(s, [MANY])
         return [tf.reduce_sum(tf.nn.elu(wide)), tf.nn.elu(wide) * 2.0]
 
-    assert_fuses(step, numbers(), into=2)
+    assert_fuses(step, random_tensor(), into=2)
 
 
-def test_products_with_constants_of_ones_are_dropped():
+def test_multiplications_by_constant_ones_are_removed():
     ones, twos = (wrap(np.broadcast_to(np.float32(n), MANY)) for n in (1, 2))
-    recorded, kept = record(lambda x: [tf.sin(x) * ones * twos], numbers(MANY))
+    recorded, kept = record(lambda x: [tf.sin(x) * ones * twos], random_tensor(MANY))
     constants = {v: a for v, a in inputs_of(recorded).items() if v}
     (group,) = fuse(recorded.calls, recorded.specs, kept, constants=constants)
 
@@ -278,22 +282,22 @@ def test_sums_are_bit_for_bit_identical_to_numpy(size, dtype):
         y = tf.exp(x)
         return [tf.reduce_sum(y), tf.reduce_mean(y)]
 
-    (group,) = assert_fuses(step, numbers(size, dtype=dtype))
+    (group,) = assert_fuses(step, random_tensor(size, dtype=dtype))
     assert names(group) == ["exp", "sum", "mean"]
 
 
-def test_sums_over_several_axes_keep_the_shape():
+def test_sums_over_all_axes_support_keepdims_and_any_axis_order():
     def step(x):
         y = tf.exp(x)
         return [tf.reduce_sum(y, keepdims=True), tf.reduce_mean(y, axis=[1, 0])]
 
-    (group,) = assert_fuses(step, numbers(64, MANY // 64))
+    (group,) = assert_fuses(step, random_tensor(64, MANY // 64))
     assert names(group) == ["exp", "sum", "mean"]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int32, np.complex64])
 def test_sums_of_other_dtypes_are_not_fused(dtype):
-    (group,) = assert_fuses(lambda x: [tf.reduce_sum(x * x + x)], numbers(MANY, dtype=dtype))
+    (group,) = assert_fuses(lambda x: [tf.reduce_sum(x * x + x)], random_tensor(MANY, dtype=dtype))
 
     assert names(group) == ["multiply", "add"]
 
@@ -303,7 +307,7 @@ def test_sums_over_some_axes_are_not_fused():
         y = tf.exp(x) * 2.0
         return [tf.reduce_sum(y, axis=0), tf.reduce_sum(y, axis=1)]
 
-    (group,) = assert_fuses(step, numbers(64, MANY // 64))
+    (group,) = assert_fuses(step, random_tensor(64, MANY // 64))
     assert names(group) == ["exp", "multiply"]
 
 
@@ -316,7 +320,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(grouping, "MANY", 100)
     monkeypatch.setattr(grouping, "BLOCK", 200)
     monkeypatch.setattr(fused_module, "BLOCK", 200)
-    monkeypatch.setattr(fused_module, "_WORTH_A_THREAD", 2000)
+    monkeypatch.setattr(fused_module, "_MIN_THREADED_WORK", 2000)
     monkeypatch.setattr(_sums, "as_product", lambda *_: None)  # pairwise, as for large arrays
 
 
@@ -324,8 +328,12 @@ def elementwise_cases():
     for case in CASES:
         name = case.primitive.name
         is_elementwise = case.primitive.partials is not None or name in ("cast", "cast_discrete")
-        is_work = name not in ("identity", "stop_gradient")
-        if is_elementwise and is_work and all(x.size and x.dtype.kind != "O" for x in case.inputs):
+        is_noop = name in ("identity", "stop_gradient")
+        if (
+            is_elementwise
+            and not is_noop
+            and all(x.size and x.dtype.kind != "O" for x in case.inputs)
+        ):
             yield case
 
 
@@ -383,13 +391,13 @@ OPERATIONS = {
 }
 COMPARISONS = ("less", "greater_equal", "equal")
 DTYPES = ("float32", "float64", "float16", "int32", "complex64", "bool")
-WHOLE = ((700,), (24, 30), (6, 9, 13), (1, 700), (700, 1), (2, 3, 4, 31))
+FULL_SHAPES = ((700,), (24, 30), (6, 9, 13), (1, 700), (700, 1), (2, 3, 4, 31))
 
 
 @st.composite
 def programs(draw):
     """Draws calls on arrays that broadcast to one shape, with sums and reversals in between."""
-    full = draw(st.sampled_from(WHOLE))
+    full = draw(st.sampled_from(FULL_SHAPES))
     parts = [full, full, (), full[-1:], (*full[:-1], 1), (1, *full[1:]), full[1:]]
     generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     arrays = {
@@ -449,21 +457,21 @@ def draw_call(draw, values, full):
         inputs = (keep, x, other) if kind == "select" else (x, keep)
         return Call(PRIMITIVES[kind], inputs, {}, y)
     if kind == "other":
-        return draw_other(draw, x, shape, dtype, full, y)
-    names = {1: [], 2: []}
+        return draw_reduction_or_view(draw, x, shape, dtype, full, y)
+    names_by_arity = {1: [], 2: []}
     for family in {"f": ("real", "float"), "i": ("real",), "c": ("complex",)}.get(
         dtype.kind, ("bool",)
     ):
-        for count, text in OPERATIONS[family].items():
-            names[count] += text.split()
+        for arity, names in OPERATIONS[family].items():
+            names_by_arity[arity] += names.split()
     if dtype.kind in "fi":
-        names[2] += COMPARISONS
-    count = draw(st.sampled_from([1, 2]))
-    inputs = (x, draw(st.sampled_from(same_dtype)))[:count]
-    return Call(PRIMITIVES[draw(st.sampled_from(names[count]))], inputs, {}, y)
+        names_by_arity[2] += COMPARISONS
+    arity = draw(st.sampled_from([1, 2]))
+    inputs = (x, draw(st.sampled_from(same_dtype)))[:arity]
+    return Call(PRIMITIVES[draw(st.sampled_from(names_by_arity[arity]))], inputs, {}, y)
 
 
-def draw_other(draw, x, shape, dtype, full, y):
+def draw_reduction_or_view(draw, x, shape, dtype, full, y):
     if draw(st.booleans()) and dtype.kind in "fc":
         attrs = {"axis": tuple(range(len(shape))), "keepdims": draw(st.booleans())}
         return Call(PRIMITIVES[draw(st.sampled_from(["sum", "mean"]))], (x,), attrs, y)
@@ -498,12 +506,8 @@ def without_views(calls):
 # Memory, threads, errors
 
 
-def dead_of(recorded, kept):
-    return frozenset(range(len(recorded.arrays))) - kept
-
-
 def test_the_memory_of_dead_inputs_is_reused():
-    recorded, kept = record(lambda x: [tf.exp(x) * 2.0 + x], numbers(MANY))
+    recorded, kept = record(lambda x: [tf.exp(x) * 2.0 + x], random_tensor(MANY))
     (y,) = kept
     (group,) = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     x = recorded.arrays[0].copy()
@@ -514,8 +518,12 @@ def test_the_memory_of_dead_inputs_is_reused():
     assert_same(result, recorded.arrays[y])
 
 
-def test_products_with_constants_that_start_with_1_or_0_are_kept():
-    x, factor, offset = numbers(MANY, dtype=np.float64), np.arange(1.0, MANY + 1), np.arange(MANY)
+def test_constants_that_only_start_with_the_identity_element_are_kept():
+    x, factor, offset = (
+        random_tensor(MANY, dtype=np.float64),
+        np.arange(1.0, MANY + 1),
+        np.arange(MANY),
+    )
     f = tf.function(lambda x: tf.exp(tf.sin(x)) * factor + offset.astype(float))
 
     for _ in range(3):
@@ -529,21 +537,22 @@ def test_memory_is_not_reused_while_it_is_still_read():
         y = tf.sin(x)
         return [y * 2.0, y + x]
 
-    recorded, kept = record(step, numbers(MANY))
+    recorded, kept = record(step, random_tensor(MANY))
     steps = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
-    known = {v: a.copy() for v, a in inputs_of(recorded).items()}
-    values = replay(steps, known)
+    inputs = {v: a.copy() for v, a in inputs_of(recorded).items()}
+    values = replay(steps, inputs)
 
     for v in kept:
         assert_same(values[v], recorded.arrays[v])
-    assert sum(values[v] is known[0] for v in kept) == 1  # reused for the last one
+    # Only the last result reuses the input's memory.
+    assert sum(values[v] is inputs[0] for v in kept) == 1
 
 
 def test_memory_that_a_later_call_reads_is_not_reused():
     def step(x):
         return [tf.exp(x) * 2.0, tf.reverse(x, [0])]
 
-    recorded, kept = record(step, numbers(MANY))
+    recorded, kept = record(step, random_tensor(MANY))
     steps = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     values = replay(steps, {v: a.copy() for v, a in inputs_of(recorded).items()})
 
@@ -553,7 +562,7 @@ def test_memory_that_a_later_call_reads_is_not_reused():
 
 @pytest.mark.parametrize("layout", ["transposed", "read-only"])
 def test_transposed_and_read_only_memory_is_not_reused(layout):
-    recorded, kept = record(lambda x: [tf.exp(x) * 2.0], numbers(64, MANY // 64))
+    recorded, kept = record(lambda x: [tf.exp(x) * 2.0], random_tensor(64, MANY // 64))
     (y,) = kept
     (group,) = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     x = recorded.arrays[0].T.copy().T if layout == "transposed" else recorded.arrays[0].copy()
@@ -570,12 +579,12 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, limit):
     monkeypatch.setattr(blocks, "limit", limit)
 
     assert_fuses(
-        lambda x: [tf.reduce_sum(tf.exp(tf.sin(x))), tf.tanh(x) + x], numbers(1 << 20), into=2
+        lambda x: [tf.reduce_sum(tf.exp(tf.sin(x))), tf.tanh(x) + x], random_tensor(1 << 20), into=2
     )
 
 
 def test_several_threads_can_run_a_group_at_once():
-    recorded, kept = record(lambda x: [tf.exp(tf.sin(x)) + x], numbers(1 << 20))
+    recorded, kept = record(lambda x: [tf.exp(tf.sin(x)) + x], random_tensor(1 << 20))
     (group,) = fuse(recorded.calls, recorded.specs, kept)
     (y,) = kept
     run, results = compile_step(group), []
@@ -628,7 +637,7 @@ def fused_0(v0, v1):
             x5 = np.tanh(x4, out=r0)
             np.subtract(x5, x0, out=x6)
 
-    run_shared(work, tapered_halves(2048, 512), extra_threads())
+    run_shared(work, block_bounds(2048, 512), extra_threads())
     return (v3, v6,)
 """
 
@@ -638,14 +647,14 @@ def test_the_generated_source():
         y = tf.nn.relu(x + row)
         return [y, tf.tanh(y * y) - x]
 
-    (group,) = assert_fuses(step, numbers(2048, 64), numbers(64))
+    (group,) = assert_fuses(step, random_tensor(2048, 64), random_tensor(64))
     writer = SourceWriter()
     group.write(writer, "fused_0")
     assert writer.source == SOURCE
     assert repr(group) == "<fused on (2048, 64): add, relu, multiply, tanh, subtract>"
 
 
-LARGE = FREED // 4  # float32 elements from which on replays look for calls to fuse
+LARGE = FREED // 4  # replays fuse calls on at least this many float32 elements
 
 
 def test_a_segment_between_guards_checks_only_its_own_constants(monkeypatch):

@@ -28,41 +28,41 @@ def with_nan(*shape):
     return x
 
 
-M = uniform(0.2, 0.9, 3, 4)  # in the domain of all elementary functions
-D = distinct(3, 4)
-V = distinct(5)
+IN_DOMAIN = uniform(0.2, 0.9, 3, 4)  # in the domain of all elementary functions
+DISTINCT = distinct(3, 4)
+VECTOR = distinct(5)
 SQUARE = uniform(-1, 1, 3, 3) + 2 * np.eye(3)
 
 
 # Function names and their arguments. Gradients are checked for float64 arrays.
 UNARY = {
-    "abs absolute fabs negative square conj conjugate real copy ravel transpose": D,
-    "arccos arcsin arctan arctanh cbrt cos cosh deg2rad exp exp2 expm1 i0 log log10 log1p log2": M,
-    "rad2deg reciprocal sin sinc sinh sqrt tan tanh arcsinh": M,
-    "arccosh": M + 1,
-    "sum prod mean max min amax amin ptp std var median average": D,
+    "abs absolute fabs negative square conj conjugate real copy ravel transpose": DISTINCT,
+    "arccos arcsin arctan arctanh cbrt cos cosh deg2rad exp exp2 expm1 i0 log log10": IN_DOMAIN,
+    "log1p log2 rad2deg reciprocal sin sinc sinh sqrt tan tanh arcsinh": IN_DOMAIN,
+    "arccosh": IN_DOMAIN + 1,
+    "sum prod mean max min amax amin ptp std var median average": DISTINCT,
     "nansum nanprod nanmean nanmax nanmin nanstd nanvar nanmedian nancumsum nancumprod": with_nan(
         3, 4
     ),
-    "cumsum cumprod sort diagflat nan_to_num corrcoef flip fliplr flipud tril triu": D,
+    "cumsum cumprod sort diagflat nan_to_num corrcoef flip fliplr flipud tril triu": DISTINCT,
     "diag diagonal trace": SQUARE,
-    "diff": D,
-    "vander": V,
+    "diff": DISTINCT,
+    "vander": VECTOR,
 }
 BINARY = {
     "add subtract multiply divide true_divide arctan2 maximum minimum fmax fmin logaddexp": (
-        D,
-        V[:4],
+        DISTINCT,
+        VECTOR[:4],
     ),
-    "logaddexp2 hypot kron outer": (D, V[:4]),
-    "power": (M, D),
-    "mod fmod": (D + 20, np.array([1.7, 2.3, -3.1, 1.9])),
-    "dot matmul": (D, distinct(4, 2)),
-    "inner": (D, distinct(2, 4)),
-    "vdot": (D, distinct(3, 4)),
+    "logaddexp2 hypot kron outer": (DISTINCT, VECTOR[:4]),
+    "power": (IN_DOMAIN, DISTINCT),
+    "mod fmod": (DISTINCT + 20, np.array([1.7, 2.3, -3.1, 1.9])),
+    "dot matmul": (DISTINCT, distinct(4, 2)),
+    "inner": (DISTINCT, distinct(2, 4)),
+    "vdot": (DISTINCT, distinct(3, 4)),
     "cross": (distinct(4, 3), distinct(3)),
-    "correlate": (V, distinct(3)),
-    "append": (D, V),
+    "correlate": (VECTOR, distinct(3)),
+    "append": (DISTINCT, VECTOR),
 }
 
 
@@ -75,90 +75,95 @@ def binary_cases():
 
 
 WITH_KEYWORDS = [
-    *((name, [D], {"axis": axis, "keepdims": keepdims})
+    *((name, [DISTINCT], {"axis": axis, "keepdims": keepdims})
       for name in ("sum", "prod", "mean", "max", "min", "std", "var", "median", "ptp")
       for axis, keepdims in ((1, False), (0, True))),
-    *((name, [D], {"axis": (0, -1), "keepdims": True}) for name in ("sum", "mean", "std", "max")),
+    *((name, [DISTINCT], {"axis": (0, -1), "keepdims": True})
+      for name in ("sum", "mean", "std", "max")),
     *((name, [with_nan(3, 4)], {"axis": 1, "keepdims": True})
       for name in ("nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nanstd", "nanvar",
                    "nanmedian")),
     *((name, [with_nan(3, 4)], {"axis": 1}) for name in ("nancumsum", "nancumprod")),
-    *((name, [D], {"axis": -1}) for name in ("cumsum", "cumprod", "sort", "flip", "diff")),
-    *((name, [D, uniform(0.1, 0.9, 3)], {"axis": 1, "keepdims": keepdims, "method": method})
+    *((name, [DISTINCT], {"axis": -1}) for name in ("cumsum", "cumprod", "sort", "flip", "diff")),
+    *((name, [DISTINCT, uniform(0.1, 0.9, 3)], {"axis": 1, "keepdims": keepdims, "method": method})
       for name in ("quantile", "nanquantile")
       for keepdims, method in ((False, "linear"), (True, "linear"))),
-    *(("quantile", [D, 0.37], {"axis": axis, "method": method})
+    *(("quantile", [DISTINCT, 0.37], {"axis": axis, "method": method})
       for axis in (None, 0) for method in ("lower", "higher", "nearest", "midpoint")),
     ("quantile", [distinct(2, 3, 4), 0.4], {"axis": (0, 2)}),
-    ("percentile", [D, np.array([[15.0, 40.0], [62.0, 77.0]])], {"axis": 0}),
+    ("percentile", [DISTINCT, np.array([[15.0, 40.0], [62.0, 77.0]])], {"axis": 0}),
     ("nanpercentile", [with_nan(3, 4), 31.0], {"axis": 1}),
-    ("average", [D], {"axis": 1, "weights": np.array([1.0, 2.0, 0.5, 3.0])}),
-    ("average", [D], {"weights": uniform(0.5, 1.5, 3, 4)}),
-    ("clip", [D, -3.3, 2.2], {}),
-    ("broadcast_to", [V, (2, 5)], {}),
-    ("reshape", [D, (2, -1)], {}),
-    ("expand_dims", [D, (0, -1)], {}),
-    ("squeeze", [D[None, :, None]], {}),
-    ("squeeze", [D[None, :, None]], {"axis": 0}),
+    ("average", [DISTINCT], {"axis": 1, "weights": np.array([1.0, 2.0, 0.5, 3.0])}),
+    ("average", [DISTINCT], {"weights": uniform(0.5, 1.5, 3, 4)}),
+    ("clip", [DISTINCT, -3.3, 2.2], {}),
+    ("broadcast_to", [VECTOR, (2, 5)], {}),
+    ("reshape", [DISTINCT, (2, -1)], {}),
+    ("expand_dims", [DISTINCT, (0, -1)], {}),
+    ("squeeze", [DISTINCT[None, :, None]], {}),
+    ("squeeze", [DISTINCT[None, :, None]], {"axis": 0}),
     ("transpose", [distinct(2, 3, 4), (1, 2, 0)], {}),
     ("swapaxes", [distinct(2, 3, 4), 0, -1], {}),
     ("moveaxis", [distinct(2, 3, 4), (0, 1), (-1, 0)], {}),
-    ("repeat", [D, 2], {}), ("repeat", [D, 3], {"axis": 1}),
-    ("repeat", [D, [1, 0, 2]], {"axis": 0}),
-    ("tile", [D, (2, 1, 2)], {}), ("tile", [D, 2], {}),
-    ("pad", [D, ((1, 0), (2, 1))], {}),
-    ("pad", [D, 1], {"constant_values": 2.5}),
-    *(("pad", [D, ((1, 2), (0, 3))], {"mode": mode})
+    ("repeat", [DISTINCT, 2], {}), ("repeat", [DISTINCT, 3], {"axis": 1}),
+    ("repeat", [DISTINCT, [1, 0, 2]], {"axis": 0}),
+    ("tile", [DISTINCT, (2, 1, 2)], {}), ("tile", [DISTINCT, 2], {}),
+    ("pad", [DISTINCT, ((1, 0), (2, 1))], {}),
+    ("pad", [DISTINCT, 1], {"constant_values": 2.5}),
+    *(("pad", [DISTINCT, ((1, 2), (0, 3))], {"mode": mode})
       for mode in ("reflect", "symmetric", "edge", "wrap")),
-    ("roll", [D, 3], {}), ("roll", [D, -1], {"axis": 1}), ("roll", [D, (1, 2)], {"axis": (0, 1)}),
-    *(("rot90", [D], {"k": k}) for k in range(4)),
+    ("roll", [DISTINCT, 3], {}), ("roll", [DISTINCT, -1], {"axis": 1}),
+    ("roll", [DISTINCT, (1, 2)], {"axis": (0, 1)}),
+    *(("rot90", [DISTINCT], {"k": k}) for k in range(4)),
     ("rot90", [distinct(2, 3, 4)], {"k": -1, "axes": (2, 0)}),
-    ("diag", [V], {"k": -1}), ("diag", [D], {"k": 2}), ("diagflat", [D], {"k": 1}),
+    ("diag", [VECTOR], {"k": -1}), ("diag", [DISTINCT], {"k": 2}),
+    ("diagflat", [DISTINCT], {"k": 1}),
     ("diagonal", [distinct(2, 3, 4)], {"offset": 1, "axis1": 2, "axis2": 0}),
-    ("diagonal", [D], {"offset": 9}),
+    ("diagonal", [DISTINCT], {"offset": 9}),
     ("trace", [distinct(2, 3, 4)], {"offset": -1, "axis1": 0, "axis2": 2}),
     ("tril", [distinct(2, 3, 4)], {"k": 1}), ("triu", [distinct(2, 3, 4)], {"k": -1}),
-    ("take", [D, [[1, -1], [0, 1]]], {"axis": 1}), ("take", [D, [11, 0, -2, 0]], {}),
-    ("take_along_axis", [D, np.array([[0], [3], [-1]])], {"axis": 1}),
-    ("take_along_axis", [D, np.array([5, 5, -1])], {"axis": None}),
-    ("vander", [V], {"N": 3, "increasing": True}),
-    ("diff", [D], {"n": 2, "axis": 0}),
+    ("take", [DISTINCT, [[1, -1], [0, 1]]], {"axis": 1}), ("take", [DISTINCT, [11, 0, -2, 0]], {}),
+    ("take_along_axis", [DISTINCT, np.array([[0], [3], [-1]])], {"axis": 1}),
+    ("take_along_axis", [DISTINCT, np.array([5, 5, -1])], {"axis": None}),
+    ("vander", [VECTOR], {"N": 3, "increasing": True}),
+    ("diff", [DISTINCT], {"n": 2, "axis": 0}),
     ("tensordot", [distinct(2, 3, 4), distinct(3, 4, 2)], {}),
     ("tensordot", [distinct(2, 3, 4), distinct(4, 2)], {"axes": [[2, 0], [0, 1]]}),
     ("matmul", [distinct(2, 3, 4), distinct(4)], {}),
     ("matmul", [distinct(3), distinct(2, 3, 4)], {}),
     ("matmul", [distinct(2, 1, 3, 4), distinct(5, 4, 2)], {}),
     ("cross", [distinct(3, 4), distinct(3, 4)], {"axis": 0}),
-    *(("correlate", [V, distinct(2)], {"mode": mode}) for mode in ("valid", "same", "full")),
-    *(("correlate", [distinct(2), V], {"mode": mode}) for mode in ("valid", "same", "full")),
-    *(("correlate", [V, distinct(4)], {"mode": mode}) for mode in ("same", "full")),
-    ("append", [D, distinct(2, 4)], {"axis": 0}),
+    *(("correlate", [VECTOR, distinct(2)], {"mode": mode}) for mode in ("valid", "same", "full")),
+    *(("correlate", [distinct(2), VECTOR], {"mode": mode}) for mode in ("valid", "same", "full")),
+    *(("correlate", [VECTOR, distinct(4)], {"mode": mode}) for mode in ("same", "full")),
+    ("append", [DISTINCT, distinct(2, 4)], {"axis": 0}),
     ("nan_to_num", [np.array([1.0, np.nan, np.inf, -np.inf])],
      {"nan": 3.0, "posinf": 4.0, "neginf": 5.0}),
-    ("trapezoid", [D], {}), ("trapezoid", [D], {"dx": 0.5, "axis": 0}),
-    ("trapezoid", [D, np.array([0.0, 1.0, 3.0, 3.5])], {}),
-    ("ldexp", [D, np.array([0, 1, -2, 3])], {}),
+    ("trapezoid", [DISTINCT], {}), ("trapezoid", [DISTINCT], {"dx": 0.5, "axis": 0}),
+    ("trapezoid", [DISTINCT, np.array([0.0, 1.0, 3.0, 3.5])], {}),
+    ("ldexp", [DISTINCT, np.array([0, 1, -2, 3])], {}),
     ("linspace", [uniform(0, 1, 2), uniform(1, 2, 2)], {"num": 4}),
-    ("linspace", [0.5, V], {"num": 3, "endpoint": False, "axis": -1}),
-    ("linspace", [V, 7.0], {"num": 1}),
+    ("linspace", [0.5, VECTOR], {"num": 3, "endpoint": False, "axis": -1}),
+    ("linspace", [VECTOR, 7.0], {"num": 1}),
     ("logspace", [uniform(0, 1, 2), uniform(1, 2, 2)], {"num": 3}),
     ("logspace", [uniform(0, 1, 2), 2.0], {"num": 3, "base": 2, "endpoint": False}),
     ("geomspace", [uniform(1, 2, 2), uniform(5, 9, 2)], {"num": 4, "dtype": "float64"}),
     ("geomspace", [-uniform(1, 2, 2), -9.0], {"num": 4, "dtype": "float64"}),
     ("full", [(2, 3), np.array(1.5)], {"dtype": "float64"}),
-    ("array", [D], {}),
+    ("array", [DISTINCT], {}),
 ]  # fmt: skip
 
 LIST_INPUTS = [  # functions of a list of tensors
-    ("concatenate", [D, distinct(2, 4)], {}), ("concatenate", [D, distinct(3, 2)], {"axis": -1}),
-    ("stack", [D, distinct(3, 4)], {"axis": 1}), ("hstack", [V, distinct(2)], {}),
-    ("hstack", [D, distinct(3, 2)], {}), ("vstack", [V, distinct(2, 5)], {}),
-    ("dstack", [D, distinct(3, 4)], {}), ("dstack", [V, distinct(5)], {}),
+    ("concatenate", [DISTINCT, distinct(2, 4)], {}),
+    ("concatenate", [DISTINCT, distinct(3, 2)], {"axis": -1}),
+    ("stack", [DISTINCT, distinct(3, 4)], {"axis": 1}), ("hstack", [VECTOR, distinct(2)], {}),
+    ("hstack", [DISTINCT, distinct(3, 2)], {}), ("vstack", [VECTOR, distinct(2, 5)], {}),
+    ("dstack", [DISTINCT, distinct(3, 4)], {}), ("dstack", [VECTOR, distinct(5)], {}),
 ]  # fmt: skip
 MULTIPLE_OUTPUTS = [
-    ("split", [D, 2], {"axis": 1}), ("split", [V, [1, 3]], {}), ("split", [V, [3, 1, -1, 9]], {}),
-    ("array_split", [V, 3], {}), ("hsplit", [D, 2], {}), ("hsplit", [V, [2]], {}),
-    ("vsplit", [D, [1]], {}), ("dsplit", [distinct(2, 3, 4), 2], {}),
+    ("split", [DISTINCT, 2], {"axis": 1}),
+    ("split", [VECTOR, [1, 3]], {}), ("split", [VECTOR, [3, 1, -1, 9]], {}),
+    ("array_split", [VECTOR, 3], {}), ("hsplit", [DISTINCT, 2], {}), ("hsplit", [VECTOR, [2]], {}),
+    ("vsplit", [DISTINCT, [1]], {}), ("dsplit", [distinct(2, 3, 4), 2], {}),
     ("slogdet", [SQUARE], {}),
 ]  # fmt: skip
 
@@ -184,14 +189,15 @@ def check(actual_fn, numpy_fn, inputs):
     clean = [np.where(np.isfinite(x), x, 0.3) for x in inputs]
     if all(np.isfinite(x).all() for x in inputs):
         assert_gradients(actual_fn, *inputs)
-    else:  # finite differences fail at NaN: the gradient is 0 there and unchanged elsewhere
+    else:
+        # The gradient at a NaN must be 0. Finite differences check the other elements.
         for g, x in zip(gradient(actual_fn, *inputs), inputs, strict=True):
             assert (g[~np.isfinite(x)] == 0).all()
             assert np.isfinite(g).all()
-        without_nan = lambda *xs: actual_fn(*(  # noqa: E731
+        with_nan_restored = lambda *xs: actual_fn(*(  # noqa: E731
             tf.where(np.isfinite(x), v, tf.constant(x)) for v, x in zip(xs, inputs, strict=True)
         ))  # fmt: skip
-        assert_gradients(without_nan, *clean)
+        assert_gradients(with_nan_restored, *clean)
 
 
 @pytest.mark.parametrize("case", [*unary_cases(), *binary_cases(), *WITH_KEYWORDS], ids=label)
@@ -239,14 +245,14 @@ def test_value_and_gradient_of_multiple_outputs(case):
 
 @pytest.mark.parametrize("indexing", ["xy", "ij"])
 def test_meshgrid(indexing):
-    def product(namespace):
+    def combine_grids(namespace):
         def call(x, y, z):
             a, b, c = namespace.meshgrid(x, y, z, indexing=indexing)
             return a * b * b + c
 
         return call
 
-    check(product(backend), product(np), [V, distinct(2), distinct(3)])
+    check(combine_grids(backend), combine_grids(np), [VECTOR, distinct(2), distinct(3)])
 
 
 @pytest.mark.parametrize(
@@ -267,11 +273,11 @@ def test_einsum(equation, shapes):
 
 
 def test_gradients_of_angle_and_imag():
-    def namespace(actual_fn):
-        return lambda x, y: backend.angle(actual_fn(x, y)) + backend.imag(actual_fn(x, y))
+    def angle_plus_imag(make_complex):
+        return lambda x, y: backend.angle(make_complex(x, y)) + backend.imag(make_complex(x, y))
 
     check(
-        namespace(tf.complex),
+        angle_plus_imag(tf.complex),
         lambda x, y: np.angle(x + 1j * y) + y,
         [uniform(0.5, 1, 3), distinct(3)],
     )
@@ -280,7 +286,7 @@ def test_gradients_of_angle_and_imag():
 
 
 def test_gradients_of_where_and_select():
-    low, high = D < -2, D > 2
+    low, high = DISTINCT < -2, DISTINCT > 2
     for actual_fn, numpy_fn in (
         (lambda x, y: backend.where(low, x, y), lambda x, y: np.where(low, x, y)),
         (

@@ -72,7 +72,7 @@ def test_category_encoding():
     assert multi_hot.numpy().tolist() == np.minimum(counts, 1).tolist()
 
 
-# The bins are TensorFlow's.
+# The expected bins were computed with TensorFlow.
 def test_hashing():
     assert layers.Hashing(5)([["a"], ["b"]]).numpy().tolist() == [[4], [2]]
     assert layers.Hashing(5, salt=133)([["a"], ["b"]]).numpy().tolist() == [[2], [4]]
@@ -88,13 +88,13 @@ def test_hashed_crossing():
     assert one_hot(x).numpy().argmax(-1).tolist() == [1, 4, 3]
 
 
-@pytest.mark.parametrize("strings", [np.array, tf.constant, lambda x: np.array(x, "O")])
-def test_models_accept_strings(strings, tmp_path):
+@pytest.mark.parametrize("make_array", [np.array, tf.constant, lambda x: np.array(x, "O")])
+def test_models_accept_strings(make_array, tmp_path):
     words = keras.Input((1,), dtype="string")
     outputs = layers.Dense(2)(layers.Hashing(7, output_mode="multi_hot")(words))
     model = keras.Model(words, outputs)
     model.compile("sgd", "mse")
-    x = strings([["a"], ["b"], ["c"]])
+    x = make_array([["a"], ["b"], ["c"]])
 
     model.fit(x, np.ones([3, 2]), batch_size=2, verbose=0)
     predictions = model.predict(x, verbose=0)
@@ -104,7 +104,7 @@ def test_models_accept_strings(strings, tmp_path):
     np.testing.assert_allclose(loaded.predict(x, verbose=0), predictions)
 
 
-# Lookups. The results are TensorFlow's.
+# Lookups. The expected results were computed with TensorFlow.
 
 LOOKUPS = {
     "int": ({}, [["a", "z"], ["b", "a"]], [[1, 0], [2, 1]]),
@@ -152,7 +152,7 @@ def adapted(**options):
     return layer
 
 
-def strip(x):
+def lowercase_letters(x):
     return tf.strings.regex_replace(tf.strings.lower(x), "[^a-z ]", "")
 
 
@@ -165,7 +165,7 @@ VECTORS = {
     ),
     "multi_hot": ({"output_mode": "multi_hot"}, [["the cat"]], [[0, 1, 0, 0, 0, 0, 1]]),
     "character": ({"split": "character"}, ["cat"], [[14, 4, 3]]),
-    "standardize": ({"standardize": strip}, ["The, Cat"], [[2, 7]]),
+    "standardize": ({"standardize": lowercase_letters}, ["The, Cat"], [[2, 7]]),
 }
 
 
@@ -184,13 +184,13 @@ def test_text_vectorization_with_ragged_results():
     assert adapted(ragged=True)(["the cat", "dog"]).to_list() == [[2, 7], [6]]
 
 
-def test_text_vectorization_with_inverse_document_frequencies():
+def test_text_vectorization_with_tf_idf():
     y = adapted(output_mode="tf_idf")(["the cat"])
 
     np.testing.assert_allclose(y, [[0, 0.51082563, 0, 0, 0, 0, 0.6931472]], rtol=1e-6)
 
 
-def test_text_vectorization_in_models_and_files(tmp_path):
+def test_text_vectorization_in_saved_models(tmp_path):
     words = keras.Input((1,), dtype="string")
     x = layers.Embedding(20, 4)(adapted(output_sequence_length=4)(words))
     model = keras.Model(words, layers.Dense(1)(layers.GlobalAveragePooling1D()(x)))

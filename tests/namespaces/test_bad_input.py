@@ -1,6 +1,6 @@
 """Invalid input to every public function leads to a result or to a deliberate error.
 
-The calls are those that are compared with TensorFlow. Their tensors are replaced by tensors of the
+The calls are also compared with TensorFlow. Their tensors are replaced by tensors of the
 wrong rank, size, dtype or type, and their other arguments by invalid values. Exceptions must come
 from a `raise` statement of the library and have a class that users catch. Errors of NumPy, or
 Python errors caused by a bug, fail the test.

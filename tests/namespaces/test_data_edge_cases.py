@@ -1,4 +1,4 @@
-"""Edge cases of datasets that TensorFlow's own tests check. Expected values are TensorFlow's."""
+"""Edge cases of datasets that TensorFlow's own tests check, with TensorFlow's results."""
 
 import itertools
 

@@ -107,7 +107,8 @@ VALUES = (tf.constant([2, 3], tf.int64), tf.constant([[0.1]]), tf.constant([0.1,
         (
             lambda: tf.ragged_fill_empty_rows_grad(tf.constant([0], tf.int64), 1.0),
             Invalid,
-            "ragged_fill_empty_rows_grad: grad_values must be a list. Received: a scalar.",
+            "ragged_fill_empty_rows_grad: grad_values must have at least 1 axis. Received: "
+            "a scalar.",
         ),
         (
             lambda: tf.nn.dilation2d(

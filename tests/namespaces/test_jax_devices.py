@@ -89,7 +89,7 @@ def test_all_devices_are_listed(results):
     assert results["listed"] == [f"/physical_device:CPU:{i}" for i in range(3)]
 
 
-def test_tensors_and_results_are_on_the_device_of_the_block(results):
+def test_tensors_are_placed_on_the_device_of_the_enclosing_scope(results):
     assert results["cpu0"] == ["CPU:0"] * 3
     assert results["cpu2"] == ["CPU:2", "CPU:2", "CPU:0"]  # the last one is computed outside
     assert results["nested"] == ["CPU:1", "CPU:0", "CPU:0"]
@@ -102,7 +102,7 @@ def test_results_are_the_same_on_both_devices(results):
     assert results["compiled"] == [2.0, 4.0]
 
 
-def test_strings_are_computed_by_numpy(results):
+def test_string_ops_fall_back_to_numpy(results):
     assert results["text"] == "ab"
 
 

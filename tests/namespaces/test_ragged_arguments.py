@@ -1,4 +1,4 @@
-"""Operations that accept ragged and sparse tensors. The expected values are TensorFlow's."""
+"""Operations that accept ragged and sparse tensors. TensorFlow computed the expected values."""
 
 import numpy as np
 import pytest

@@ -204,8 +204,8 @@ INVALID = {
     ),
     "fill_shapes": (
         lambda: tf.ragged_fill_empty_rows([0], [1.0, 2.0], 2, 0.0),
-        "ragged_fill_empty_rows: expected one row for each value, along one axis. Received: shapes "
-        "(1,) and (2,).",
+        "ragged_fill_empty_rows: value_rowids and values must be vectors of the same length. "
+        "Received: shapes (1,) and (2,).",
     ),
     "fill_row": (
         lambda: tf.ragged_fill_empty_rows([5], [1.0], 2, 0.0),

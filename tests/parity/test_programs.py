@@ -11,8 +11,8 @@ from parity.programs import Outcome, Programs, compare_results
 NAN, INFINITY = float("nan"), float("inf")
 
 
-def wrong(theirs, ours, tolerance=1e-3):
-    return compare_results({"v": theirs}, {"v": ours}, tolerance).wrong
+def mismatches(theirs, ours, tolerance=1e-3):
+    return compare_results({"v": theirs}, {"v": ours}, tolerance).mismatches
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def wrong(theirs, ours, tolerance=1e-3):
         ("text", "text"),
     ],
 )
-def test_equal_values(theirs, ours):
-    assert wrong(theirs, ours) == []
+def test_values_within_tolerance(theirs, ours):
+    assert mismatches(theirs, ours) == []
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,19 @@ def test_equal_values(theirs, ours):
     ],
 )
 def test_differences_are_reported(theirs, ours, expected):
-    assert wrong(theirs, ours) == expected
+    assert mismatches(theirs, ours) == expected
 
 
 def test_failures_and_missing_values_are_reported():
-    assert compare_results("no scipy", {}, 0.1).wrong == ["fails: no scipy"]
-    assert compare_results({}, "no keras", 0.1).wrong == ["fails: no keras"]
-    assert compare_results({"a": 1.0}, {}, 0.1).wrong == ["different values: ['a']"]
+    assert compare_results("no scipy", {}, 0.1).mismatches == ["fails: no scipy"]
+    assert compare_results({}, "no keras", 0.1).mismatches == ["fails: no keras"]
+    assert compare_results({"a": 1.0}, {}, 0.1).mismatches == ["different values: ['a']"]
 
 
 def test_the_difference_is_relative_to_the_largest_number_in_a_value():
     outcome = compare_results({"a": [1.0, 200.0], "b": 1}, {"a": [1.0, 200.02], "b": 1}, 1e-3)
 
-    assert outcome.wrong == []
+    assert outcome.mismatches == []
     assert outcome.largest == pytest.approx(1e-4)
     assert outcome.compared == "2 values"
     assert compare_results({"loss": 1.0}, {"loss": 1.0}, 1e-3) == Outcome("loss", 0.0, [])
@@ -98,7 +98,7 @@ def test_programs_are_run_compared_and_recorded(tmp_path):
     kind.record(results)
 
     assert progress == ["test bad", "test good"]
-    assert outcomes["good"] == Outcome("1 values", 0.0, [])
-    assert outcomes["bad"].wrong == ["fails: ValueError: no good"] * 2
+    assert outcomes["good"] == Outcome("1 value", 0.0, [])
+    assert outcomes["bad"].mismatches == ["fails: ValueError: no good"] * 2
     assert kind.recorded_results() == results
     assert json.loads(kind.results_file.read_text())["good"] == {"a": [0.1]}

@@ -12,7 +12,7 @@ import pytest
 import retrograde as tf
 from retrograde.program import auto_compilation
 
-SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def compile_at_once(monkeypatch):
 
 def call_until_settled(f, *args):
     """Calls `f` until its trace has chosen an executable, and returns the number of calls."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     calls = 0
     while time.monotonic() < end:
         f(*args)
@@ -84,7 +84,7 @@ def test_the_faster_executable_is_kept():
 
 
 @pytest.mark.parametrize("winner", ["XLA", "NumPy"])
-def test_a_settled_trace_gets_a_fast_call(monkeypatch, winner):
+def test_a_settled_trace_uses_the_fast_path(monkeypatch, winner):
     prefer(monkeypatch, winner)
     v, step = counter_step()
     x = tf.constant([1.0, 0.5])
@@ -97,7 +97,7 @@ def test_a_settled_trace_gets_a_fast_call(monkeypatch, winner):
 
 
 def test_short_runs_are_not_compiled(monkeypatch):
-    monkeypatch.setattr(auto_compilation, "SECONDS_BEFORE_COMPILATION", SECONDS)
+    monkeypatch.setattr(auto_compilation, "SECONDS_BEFORE_COMPILATION", TIMEOUT_SECONDS)
     _, step = counter_step()
     for _ in range(20):
         step(tf.constant([1.0, 0.5]))
@@ -106,7 +106,7 @@ def test_short_runs_are_not_compiled(monkeypatch):
     assert not step.recordings()[0].compiled
 
 
-def test_deterministic_programs_are_replayed(monkeypatch):
+def test_op_determinism_disables_compilation(monkeypatch):
     from retrograde.values.settings import settings
 
     monkeypatch.setitem(settings, "op_determinism", True)
@@ -204,7 +204,7 @@ def test_no_update_is_lost_between_threads():
     np.testing.assert_array_equal(v.numpy(), [1.0 + sum(calls), 2.0 + sum(calls) / 2])
 
 
-def test_copies_keep_the_option():
+def test_deepcopy_preserves_jit_compile():
     assert copy.deepcopy(tf.function(lambda x: x, jit_compile="auto"))._is_auto
     assert not copy.deepcopy(tf.function(lambda x: x, jit_compile=True))._is_auto
 

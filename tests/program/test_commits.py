@@ -11,7 +11,7 @@ import pytest
 import retrograde as tf
 from retrograde.core import variable, variable_cell
 from retrograde.program import function, traces, tracing
-from tests.interrupts import AtInstruction, interrupt
+from tests.interrupts import CallAtInstruction, interrupt
 
 NUMPY_AND_XLA = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "xla"])
 THREADS = 4
@@ -69,7 +69,7 @@ class TestThreads:
                 traces = [trace for traces in add._signatures.values() for trace in traces.all]
                 tensor_counts.extend(len(trace._tracer._tensors) for trace in traces)
 
-            with AtInstruction(n, count_tensors, [function.__file__]) as at:
+            with CallAtInstruction(n, count_tensors, [function.__file__]) as at:
                 add()
             assert not any(tensor_counts)
             if not at.was_reached:
@@ -182,7 +182,7 @@ class TestControlC:
 
         for n in itertools.count(1):
             before = float(variables[0][0])
-            at = AtInstruction(n, interrupt, self.FILES, realistic=True)
+            at = CallAtInstruction(n, interrupt, self.FILES, realistic=True)
             with at, contextlib.suppress(KeyboardInterrupt):
                 call(step, x)
             values = {float(i) for v in variables for i in v.numpy()}
@@ -197,7 +197,7 @@ class TestControlC:
         x = tf.ones([2])
         for n in itertools.count(1, 7):
             variables, step = make_step()
-            at = AtInstruction(n, interrupt, self.FILES, realistic=True)
+            at = CallAtInstruction(n, interrupt, self.FILES, realistic=True)
             with at, contextlib.suppress(KeyboardInterrupt):
                 call(step, x)
             values = {float(i) for v in variables for i in v.numpy()}
@@ -213,7 +213,7 @@ class TestControlC:
         for _ in range(calls):
             step(x)
         for n in itertools.count(1):
-            at = AtInstruction(n, lambda: step(x), ("<retrograde call>",), realistic=True)
+            at = CallAtInstruction(n, lambda: step(x), ("<retrograde call>",), realistic=True)
             with at:
                 step(x)
             if not at.was_reached:

@@ -14,7 +14,7 @@ from retrograde.core.tensor import wrap
 from retrograde.core.variable_cell import writing
 from retrograde.program import donation
 from retrograde.program.donation import Donation
-from tests.interrupts import AtInstruction, interrupt
+from tests.interrupts import CallAtInstruction, interrupt
 
 
 def make_step():
@@ -237,7 +237,7 @@ def test_a_tensor_read_during_a_donation_stays_valid():
 
         for v in variables:
             v._current()  # ends the donation
-        with AtInstruction(n, read, FILES) as at:
+        with CallAtInstruction(n, read, FILES) as at:
             step(x)
         for tensor in tensors:
             assert only_value(tensor.numpy()) in (n + 2, n + 3)
@@ -260,7 +260,7 @@ def test_an_interrupt_leaves_consistent_variables(is_donated):
             step(x)
             steps += 1
         with (
-            AtInstruction(n, interrupt, FILES) as at,
+            CallAtInstruction(n, interrupt, FILES) as at,
             release_locks(),
             contextlib.suppress(KeyboardInterrupt),
         ):
@@ -287,7 +287,7 @@ def test_a_signal_handler_can_read_variables(is_donated):
         def read(values_read=values_read):
             values_read.extend(only_value(v.numpy()) for v in variables)
 
-        with AtInstruction(n, read, FILES) as at:
+        with CallAtInstruction(n, read, FILES) as at:
             step(x)
             steps += 1
         if not at.was_reached:

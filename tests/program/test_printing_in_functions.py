@@ -1,4 +1,4 @@
-"""The text of tensors in functions that are being traced. The texts are TensorFlow's."""
+"""Tests the text of tensors while a function is traced, which is the same in TensorFlow."""
 
 import pytest
 

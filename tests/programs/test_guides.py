@@ -49,7 +49,7 @@ def test_all_guides_have_recorded_results():
 def test_a_guide_gives_the_same_results_as_in_tensorflow(name, run):
     outcome = compare_results(EXPECTED[name], run(name), GUIDES.tolerance)
 
-    assert outcome.wrong == []
+    assert outcome.mismatches == []
 
 
 def test_a_guide_runs_with_retrograde_run(tmp_path):
@@ -57,7 +57,7 @@ def test_a_guide_runs_with_retrograde_run(tmp_path):
 
     results = results_of(GUIDES, "tensor_slicing", command, tmp_path, SOURCE)
 
-    assert compare_results(EXPECTED["tensor_slicing"], results, GUIDES.tolerance).wrong == []
+    assert compare_results(EXPECTED["tensor_slicing"], results, GUIDES.tolerance).mismatches == []
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))

@@ -1,4 +1,7 @@
-"""Tests tools/griffe_extensions.py, which completes the API pages."""
+"""Tests tools/griffe_extensions.py.
+
+It adds registered methods and exports from stubs to the API pages.
+"""
 
 import pathlib
 
@@ -27,7 +30,7 @@ def test_internal_methods_of_recorders_are_not_added(package):
     assert "escape" not in package["core.tape.GradientTape"].members
 
 
-def test_the_functions_keep_their_parameters(package):
+def test_registered_functions_keep_their_tape_parameter(package):
     explain = package["diagnose.missing_gradients.explain.explain"]
 
     assert [p.name for p in explain.parameters] == ["tape", "target", "sources"]

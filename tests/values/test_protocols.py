@@ -1,6 +1,6 @@
 """Protocols of TensorFlow for user classes: `__tf_tensor__` and `__tf_flatten__`.
 
-Expected values are TensorFlow's.
+TensorFlow computed the expected values.
 """
 
 import dataclasses

@@ -44,8 +44,8 @@ class Primitive:
     that `batched` marks. `linear` says that y is linear in all its inputs together.
 
     `accepts` are the supported dtypes, and all inputs must have the same one. `None` leaves the
-    check to the kernel. With `outputs`, the kernel returns a tuple. `complain(*specs, **attrs)`
-    returns the error message if the kernel fails, or `None` for the default message.
+    check to the kernel. With `outputs`, the kernel returns a tuple. If the kernel fails,
+    `error_message(*specs, **attrs)` returns the message, or `None` for the default message.
 
     `partials`, for elementwise primitives, are the rules for inputs that are not broadcast.
     `on_many` is the kernel for arrays of `MANY` elements or more. `writes`, if the kernel can write
@@ -58,8 +58,8 @@ class Primitive:
     __slots__ = (
         "accepts",
         "batch",
-        "complain",
         "defer",
+        "error_message",
         "joint",
         "kernel",
         "linear",
@@ -88,7 +88,7 @@ class Primitive:
         linear: bool = False,
         accepts: frozenset | None = None,
         outputs: bool = False,
-        complain: Callable | None = None,
+        error_message: Callable | None = None,
         on_numpy: Callable | None = None,
     ) -> None:
         if name in PRIMITIVES:
@@ -105,7 +105,7 @@ class Primitive:
         self.linear = linear
         self.accepts = accepts
         self.outputs = outputs
-        self.complain = complain
+        self.error_message = error_message
         self.writes: Any = None
         self.on_strings: Callable | None = None
         self.defer: Callable | None = None
@@ -297,7 +297,7 @@ def _recover(primitive: Primitive, arrays: list, attrs: dict, error: Exception) 
         isinstance(error, _FROM_KERNELS) or str(error).startswith(_TOO_MANY_AXES)
     ):
         raise error
-    message = primitive.complain and primitive.complain(*arrays, **attrs)
+    message = primitive.error_message and primitive.error_message(*arrays, **attrs)
     message = message or _default_message(primitive, arrays, error)
     raise invalid(message, in_function=ValueError) from None
 

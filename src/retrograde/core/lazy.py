@@ -117,7 +117,7 @@ class LazyTensor(Tensor):
 
 
 def make_lazy(tensor: Tensor, materializer: Materializer) -> None:
-    """Frees the array of `tensor` and replaces it by `materializer`."""
+    """Frees the array of `tensor` and replaces it with `materializer`."""
     tensor.__class__ = LazyTensor
     tensor._spec = materializer
 

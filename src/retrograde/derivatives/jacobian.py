@@ -19,8 +19,8 @@ from retrograde.values.errors import allocate
 
 MEMORY_LIMIT = 1 << 30  # bytes that one batch of cotangents may take, by default
 
-_FEW = 16  # target elements up to which neither chunks nor forward mode save time
-_UNBATCHED = 2  # cotangents up to which separate passes are faster than a batch
+_FEW = 16  # for at most this many target elements, neither chunks nor forward mode save time
+_UNBATCHED = 2  # for at most this many cotangents, separate passes are faster than a batch
 
 
 def pull_back(

@@ -34,7 +34,7 @@ class NoSeries(Exception):
 Series = list  # the coefficients from order 1 on; order 0 is the value itself
 
 
-_NESTED = 2  # order up to which nested gradients are faster
+_NESTED = 2  # up to this order, nested gradients are faster
 
 
 def partials(tape: Any, target: Any, orders: list[tuple], make_tape: Callable) -> list:

@@ -1,4 +1,4 @@
-"""tf.experimental.extension_type: functions of ExtensionTypes."""
+"""tf.experimental.extension_type: functions for ExtensionTypes."""
 
 from retrograde._api.lazy import from_all
 from retrograde.extension_types.types import as_dict

@@ -1,6 +1,6 @@
 """Dispatch of public functions to implementations for user-defined types.
 
-The first implementation for a function replaces it in the public namespaces by a wrapper, which
+The first implementation for a function replaces it in the public namespaces with a wrapper, which
 checks the types of arguments. Functions without implementations are not changed.
 """
 

@@ -8,7 +8,7 @@ import numpy as np
 
 _POLYNOMIAL = 0x82F63B78  # Castagnoli polynomial, least significant bit first
 _CHUNK = 1024  # bytes whose contributions are looked up at once
-_SHORT = 48  # bytes up to which a loop over bytes is faster
+_SHORT = 48  # for at most this many bytes, a Python loop is faster
 _MASK_DELTA = 0xA282EAD8
 
 
@@ -18,7 +18,7 @@ def masked_crc(data: bytes) -> int:
 
 
 def mask(crc: int) -> int:
-    """Masks a checksum, so that the checksum of data with checksums is not degenerate."""
+    """Masks a checksum to store it: CRCs of data that contains unmasked CRCs are not reliable."""
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
@@ -41,7 +41,7 @@ def _crc_of_chunk(crc: int, octets: np.ndarray, tables: np.ndarray) -> int:
     """Returns the checksum after a chunk of more than 4 bytes.
 
     The checksum is linear: it is the xor of the checksums of each byte followed by zeros. The
-    previous checksum acts as if it were added to the first 4 bytes.
+    previous checksum is xored into the first 4 bytes.
     """
     indices = octets.astype(np.intp)
     indices[:4] ^= np.frombuffer(crc.to_bytes(4, "little"), np.uint8)

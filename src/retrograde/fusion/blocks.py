@@ -153,8 +153,8 @@ def halves(size: int, max_size: int) -> tuple[tuple[int, int], ...]:
     return (*halves(middle, max_size), *second)
 
 
-def tapered_halves(size: int, max_size: int) -> tuple[tuple[int, int], ...]:
-    """Returns `halves` with the last ones halved further, so that threads finish together."""
+def block_bounds(size: int, max_size: int) -> tuple[tuple[int, int], ...]:
+    """Returns `halves`, but halves the last ones further, so that threads finish together."""
     pairs = halves(size, max_size)
     num_long = len(pairs) - len(pairs) // 4
     less = max(_NOT_HALVED, max_size // 4)
@@ -182,7 +182,7 @@ def threaded_sum(x: np.ndarray) -> Any:
     return sum_of_halves(sums, 0, x.size)
 
 
-_NOT_HALVED = 128  # elements up to which NumPy's sum does not halve
+_NOT_HALVED = 128  # NumPy's sum does not halve ranges of this many elements or fewer
 
 
 def _halve(size: int) -> int:

@@ -16,7 +16,7 @@ from retrograde.fusion import blocks
 from retrograde.fusion.output_arguments import COSTLY, out_argument_of
 from retrograde.values.source import SourceWriter, literal
 from retrograde.values.thresholds import FUSED_BLOCK as BLOCK
-from retrograde.values.thresholds import FUSED_THREADED as _WORTH_A_THREAD
+from retrograde.values.thresholds import FUSED_THREADED as _MIN_THREADED_WORK
 
 _LEAST_BLOCK = 128  # elements along the axes that are split
 _COSTLY_WEIGHT = 8  # a sine takes this many times as long as a product
@@ -98,7 +98,7 @@ class Fused:
             "extra_threads": extra_threads,
             "writable_memory": writable_memory,
             "run_shared": blocks.run_shared,
-            "tapered_halves": blocks.tapered_halves,
+            "block_bounds": blocks.block_bounds,
             "sum_of_halves": blocks.sum_of_halves,
         }
         for i, call in enumerate(self.calls):
@@ -121,7 +121,7 @@ class Fused:
     def is_worth_threads(self) -> bool:
         """Returns whether there is enough work for several threads."""
         weight = sum(_COSTLY_WEIGHT if call.primitive in COSTLY else 1 for call in self.calls)
-        return weight * math.prod(self.shape) >= _WORTH_A_THREAD
+        return weight * math.prod(self.shape) >= _MIN_THREADED_WORK
 
 
 def is_sum(call: Call) -> bool:
@@ -189,12 +189,12 @@ class _FusedSource:
         fused = self.fused
         calls = [self._call(i) for i in range(len(fused.calls))]
         threads = "extra_threads()" if fused.is_worth_threads() else "0"
-        halves = f"tapered_halves({self.count:d}, {self.most:d})"
+        bounds = f"block_bounds({self.count:d}, {self.most:d})"
         writer.write(f"def {name}({', '.join(f'v{v:d}' for v in fused.inputs)}):")
         writer.write(*self._setup_lines(), "", "def work(blocks):", depth=1)
         writer.write(*self._scratch(), "for start, stop in blocks:", depth=2)
         writer.write(*self._block_lines(), *calls, depth=3)
-        writer.write("", f"run_shared(work, {halves}, {threads})", *self._final_lines(), depth=1)
+        writer.write("", f"run_shared(work, {bounds}, {threads})", *self._final_lines(), depth=1)
         writer.write(f"return ({', '.join(f'v{v:d}' for v in fused.outputs)},)", depth=1)
 
     # Before and after the loop over blocks

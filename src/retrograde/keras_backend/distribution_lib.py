@@ -1,4 +1,4 @@
-"""Implements `keras.distribution`: devices, meshes and layouts are those of JAX.
+"""Implements `keras.distribution` with JAX's devices, meshes and layouts.
 
 Keras lays out variables and batches over a mesh of devices. They become global arrays, and XLA
 divides the work of a compiled step between the devices.
@@ -40,7 +40,7 @@ def list_devices(device_type=None):
 
 
 def get_device_count(device_type=None):
-    """Returns the number of devices of a type, including those of other processes."""
+    """Returns the number of devices of a type, including devices of other processes."""
     return _jax().device_count(device_type and device_type.lower())
 
 

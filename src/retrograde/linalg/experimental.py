@@ -82,11 +82,11 @@ def conjugate_gradient(
     while i < max_iter and np.any(_norms(r) > limits):
         z = operator.matvec(p)
         step = divide_no_nan(gamma, _inner(p, z))
-        x = x + _per_vector(step) * p
-        r = r - _per_vector(step) * z
+        x = x + _append_axis(step) * p
+        r = r - _append_axis(step) * z
         q = precondition(r)
         previous, gamma = gamma, _inner(r, q)
-        p = q + _per_vector(divide_no_nan(gamma, previous)) * p
+        p = q + _append_axis(divide_no_nan(gamma, previous)) * p
         i += 1
     return CGState(Tensor(np.int32(i)), x, r, p, gamma)
 
@@ -101,6 +101,6 @@ def _inner(x1: Tensor, x2: Tensor) -> Tensor:
     return apply(reduction.sum, (products,), {"axis": (products.ndim - 1,), "keepdims": False})
 
 
-def _per_vector(weights: Tensor) -> Tensor:
-    """Adds an axis to one number per vector, so that it multiplies the vector."""
+def _append_axis(weights: Tensor) -> Tensor:
+    """Appends an axis, so that each weight broadcasts over its vector."""
     return reshape(weights, shape=(*weights._spec.shape, 1))

@@ -209,7 +209,7 @@ def with_space_to_batch(
 
 
 def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray, op_name: str) -> np.ndarray:
-    """Returns the explicit paddings that replace "SAME" by "VALID"."""
+    """Returns the explicit paddings with which "VALID" replaces "SAME"."""
     if padding not in ("SAME", "VALID"):
         raise ValueError(f'{op_name}: padding is {shown(padding)}. Expected "SAME" or "VALID".')
     if padding == "VALID":

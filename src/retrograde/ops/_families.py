@@ -22,7 +22,7 @@ def elementwise(
     costly=False,
     cheap_rule=False,
     linear=False,
-    complain=None,
+    error_message=None,
     writes=None,
 ):
     """Creates an elementwise primitive, whose inputs broadcast against each other.
@@ -50,7 +50,7 @@ def elementwise(
         batch=batch,
         accepts=accepts,
         linear=linear,
-        complain=complain,
+        error_message=error_message,
     )
     primitive.writes = writes
     if costly:

@@ -6,7 +6,7 @@ import numpy as np
 
 from retrograde.values.scipy_import import import_scipy
 
-_MANY = 2048  # elements from which on the sparse product is faster
+_MANY = 2048  # from this many elements, the sparse product is faster
 _SUMMED = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 
 

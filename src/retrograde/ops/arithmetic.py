@@ -62,7 +62,7 @@ negative = elementwise(
 # NaN-safe zero cotangents: where the cotangent is exactly zero, its product with a non-finite local
 # derivative is zero. So the branch that `where` did not select cannot turn the gradient into NaN.
 
-_ONE_THREAD = 10_000  # elements up to which BLAS uses one thread
+_ONE_THREAD = 10_000  # for at most this many elements, BLAS uses one thread
 
 
 def _has_nan(x):

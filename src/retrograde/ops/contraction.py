@@ -17,7 +17,7 @@ from retrograde.values import dtypes
 
 def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
     if a.ndim < 2 or b.ndim < 2:
-        raise ValueError("two axes are needed")
+        raise ValueError("expected at least 2 axes")
     half = a.dtype if xp is np and a.dtype in HALF else None
     if half is not None:  # BLAS has no half precision
         a, b = a.astype(np.float32), b.astype(np.float32)
@@ -25,7 +25,7 @@ def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
         a = a.mT
     if transpose_b:
         b = b.mT
-    y = xp.matmul(a, b) if xp is not np else _product_of_stacks(a, b)
+    y = xp.matmul(a, b) if xp is not np else _batched_matmul(a, b)
     return y if half is None else y.astype(half)
 
 
@@ -35,12 +35,13 @@ def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
             a = a.T
         if transpose_b:
             b = b.T
-        # Less work than this needs no choice of threads: `b.shape` costs more than `b.size`.
+        # Small products use one thread. Reading sizes is faster than reading shapes, and the
+        # product of the sizes is at least the number of multiplications.
         return a.dot(b) if a.size * b.size <= _SMALL else blas_threads.dot(a, b)
     return _matmul_kernel(np, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
-def _product_of_stacks(a, b):
+def _batched_matmul(a, b):
     """Multiplies stacks of matrices with as few BLAS calls as possible."""
     if a.shape[-1] == 1 == b.shape[-2]:
         return a * b
@@ -92,7 +93,7 @@ def _vjp_a(g, _y, _a, b, *, transpose_a=False, transpose_b=False):
 
 
 def _vjp_b(g, _y, a, _b, *, transpose_a=False, transpose_b=False):
-    if a.ndim > 2 == _b.ndim and not transpose_a:  # one matrix for the whole batch: one product
+    if a.ndim > 2 == _b.ndim and not transpose_a:  # b is not batched, so one product is enough
         a, g = _flatten_batch(a), _flatten_batch(g)
     if transpose_b:
         return _product(g, conj(a), True, transpose_a, _b.shape)
@@ -102,7 +103,7 @@ def _vjp_b(g, _y, a, _b, *, transpose_a=False, transpose_b=False):
 def _matmul_batch(batched, a, b, *, transpose_a=False, transpose_b=False):
     if batched == (False, True) and a.ndim == 2 and b.ndim == 3:
         count, *shape = b.shape
-        if shape[0 if transpose_b else 1] == 1:  # one matrix and many columns: one product
+        if shape[0 if transpose_b else 1] == 1:  # one product multiplies all columns by `a`
             rows = reshape(b, shape=(count, math.prod(shape)))
             y = matmul(rows, a, transpose_a=False, transpose_b=not transpose_a)
             return reshape(y, shape=(*y.shape, 1))
@@ -117,5 +118,5 @@ matmul = Primitive(
     vjps=(_vjp_a, _vjp_b),
     batch=_matmul_batch,
     accepts=dtypes.NUMERIC,
-    complain=_matmul_error_message,
+    error_message=_matmul_error_message,
 )

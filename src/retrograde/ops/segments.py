@@ -31,7 +31,7 @@ def _row_kernel(xp, ids, *, num_segments):
     return xp.where(ids < 0, np.array(num_segments, ids.dtype), ids)
 
 
-segment_rows = Primitive(  # replaces negative ids, which are ignored, by num_segments
+segment_rows = Primitive(  # replaces negative ids, which are ignored, with num_segments
     "segment_rows",
     _row_kernel,
     vjps=None,

@@ -27,7 +27,7 @@ reshape = Primitive(
     vjps=(lambda g, _y, _x, **_: reshape(g, shape=_x.shape),),
     batch=lambda _, x, *, shape: reshape(x, shape=(x.shape[0], *shape)),
     linear=True,
-    complain=_reshape_error_message,
+    error_message=_reshape_error_message,
 )
 
 
@@ -76,7 +76,7 @@ broadcast_to = Primitive(
     vjps=(lambda g, _y, _x, **_: sum_to(g, shape=_x.shape),),
     batch=lambda _, x, *, shape: broadcast_to(align(x, len(shape)), shape=(x.shape[0], *shape)),
     linear=True,
-    complain=lambda x, *, shape: (
+    error_message=lambda x, *, shape: (
         f"broadcast_to: shape {x.shape} does not broadcast to {tuple(shape)}. Expected each "
         "dimension, from the last, to be 1 or equal to the new one."
     ),
@@ -184,7 +184,7 @@ concat = Primitive(
     batch=lambda batched, *xs, axis: concat(*broadcast_batched(batched, xs), axis=axis + 1),
     linear=True,
     accepts=dtypes.ANY,
-    complain=_concat_error_message,
+    error_message=_concat_error_message,
 )
 
 
@@ -214,7 +214,7 @@ stack = Primitive(
     batch=lambda batched, *xs, axis: stack(*broadcast_batched(batched, xs), axis=axis + 1),
     linear=True,
     accepts=dtypes.ANY,
-    complain=lambda *xs, **_: (
+    error_message=lambda *xs, **_: (
         f"stack: shapes {', '.join(str(x.shape) for x in xs)} differ. Expected equal shapes."
     ),
 )

@@ -9,7 +9,7 @@ from retrograde.ops.shaping import broadcast_batched
 from retrograde.values import dtypes
 from retrograde.values.errors import invalid
 
-_MANY = 128  # elements from which on partitioning before sorting is faster
+_MANY = 128  # from this many elements, partitioning before sorting is faster
 
 
 def _top_k_indices_kernel(xp, x, *, k, dtype):

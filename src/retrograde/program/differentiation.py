@@ -201,7 +201,7 @@ class Derivative:
         return results, {p: on_device(x) for p, x in zip(places, writes, strict=True)}
 
     def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor | None]) -> list:
-        """Returns the cotangents of the arguments; `None` stands for those of unused results."""
+        """Returns the cotangents of the arguments; `None` is the cotangent of an unused result."""
         used = tuple([g is not None for g in cotangents])
         backward = self._backwards.get(used)
         if backward is None:

@@ -37,9 +37,9 @@ def _sum(specs, x, *, axis, keepdims):
     if product is None:
         return f"np.add.reduce({x}, axis={literal(axis)}{', keepdims=True' if keepdims else ''})"
     row = f"ones({literal(product.ones.size)}, {literal(spec.dtype.char)})"
-    matrix = x if product.matrix is None else f"{x}.reshape({literal(product.matrix)})"
+    matrix = x if product.matrix_shape is None else f"{x}.reshape({literal(product.matrix_shape)})"
     y = f"np.dot({row}, {matrix})" if product.ones_first else f"np.dot({matrix}, {row})"
-    return y if product.shape is None else f"{y}.reshape({literal(product.shape)})"
+    return y if product.result_shape is None else f"{y}.reshape({literal(product.result_shape)})"
 
 
 def _mean(specs, x, *, axis, keepdims):

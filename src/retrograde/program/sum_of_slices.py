@@ -2,7 +2,7 @@
 
 The backward pass of a loop over `x[k]` creates an array of zeros with one row in each iteration,
 and adds these arrays. The index of the row differs, so the calls differ and the loop cannot be
-re-rolled. This pass replaces all of them by one call.
+re-rolled. This pass replaces all of them with one call.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class RaggedFillEmptyRowsGrad(NamedTuple):
 def ragged_fill_empty_rows(
     value_rowids: Any, values: Any, nrows: Any, default_value: Any, name: str | None = None
 ) -> RaggedFillEmptyRows:
-    """Sorts values by row and adds `default_value` to each of `nrows` rows that is empty.
+    """Sorts values by row and inserts `default_value` into each empty row of `nrows` rows.
 
     Returns the row ids, the values, a mask of the empty rows, and the new position of each value.
 
@@ -48,16 +48,16 @@ def ragged_fill_empty_rows(
     x = as_tensor(values)
     if rows.ndim != 1 or tuple(x.shape) != rows.shape:
         raise invalid(
-            f"ragged_fill_empty_rows: expected one row for each value, along one axis. Received: "
-            f"shapes {rows.shape} and {tuple(x.shape)}."
+            "ragged_fill_empty_rows: value_rowids and values must be vectors of the same length. "
+            f"Received: shapes {rows.shape} and {tuple(x.shape)}."
         )
     count = integer(nrows, "ragged_fill_empty_rows: nrows")
     empty, order = find_empty_rows(rows, count, "ragged_fill_empty_rows")
-    new = np.flatnonzero(empty)
-    extended = append_default(x, as_tensor(default_value, x._spec.dtype), len(new))
+    empty_rows = np.flatnonzero(empty)
+    extended = append_default(x, as_tensor(default_value, x._spec.dtype), len(empty_rows))
     new_positions = np.argsort(order, kind="stable")[: len(rows)]
     return RaggedFillEmptyRows(
-        Tensor(np.concatenate([rows, new])[order]),
+        Tensor(np.concatenate([rows, empty_rows])[order]),
         take(extended, order),
         Tensor(empty),
         Tensor(new_positions.astype(np.int64)),
@@ -67,11 +67,12 @@ def ragged_fill_empty_rows(
 def ragged_fill_empty_rows_grad(
     reverse_index_map: Any, grad_values: Any, name: str | None = None
 ) -> RaggedFillEmptyRowsGrad:
-    """Computes the gradients of `ragged_fill_empty_rows` for its values and default value."""
+    """Computes gradients with respect to the values and default of `ragged_fill_empty_rows`."""
     index_map, g = integer_array(reverse_index_map, "reverse_index_map"), as_tensor(grad_values)
     if not g.ndim:
         raise invalid(
-            "ragged_fill_empty_rows_grad: grad_values must be a list. Received: a scalar."
+            "ragged_fill_empty_rows_grad: grad_values must have at least 1 axis. Received: "
+            "a scalar."
         )
     size = g.shape[0]
     if index_map.size and not 0 <= index_map.min() <= index_map.max() < size:

@@ -26,8 +26,8 @@ from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import allocate, invalid
 from retrograde.values.sizes import has_size
 
-WORD = 1 << 64
-GENERATOR = 1 << 61  # like STATELESS, separates these streams from the threads' streams
+WORD_MODULUS = 1 << 64  # words have 64 bits
+GENERATOR_STREAM = 1 << 61  # for `tf.random.Generator`; threads and STATELESS use other streams
 
 
 class Algorithm(enum.Enum):
@@ -55,7 +55,7 @@ def check_algorithm(alg: Any) -> None:
 
 
 def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
-    """Returns the draw of a stateless function, which depends only on `seed`, two integers."""
+    """Returns the draw of a stateless function. It depends only on `seed`, a pair of integers."""
     check_algorithm(alg)
     seed_tensor = tensor_or_variable(seed)
     if (
@@ -72,30 +72,30 @@ def stateless_draw(seed: Any, alg: Any = Algorithm.AUTO_SELECT) -> Draw:
 
 @register_function
 def _stateless(pair: np.ndarray) -> Draw:
-    first, second = (int(n) % WORD for n in pair)
+    first, second = (int(n) % WORD_MODULUS for n in pair)
     return Draw((first, second), (0, STATELESS))
 
 
-def draw_from(draw_of: Callable, *sources: Tensor) -> Draw:
-    """Returns the draw `draw_of(*sources)`, computed again in each call to a traced function."""
-    words = call_host(_seed_host(draw_of, None), sources)
+def draw_from(make_draw: Callable, *sources: Tensor) -> Draw:
+    """Returns the draw `make_draw(*sources)`, computed again in each call to a traced function."""
+    words = call_host(_seed_callback(make_draw, None), sources)
     return Draw.from_words(words._array)._replace(words=words)
 
 
-def _seed_host(draw_of: Callable, values: None) -> HostCallback:
-    description = CallbackDescription("seed", registered_name(draw_of), values)
+def _seed_callback(make_draw: Callable, values: None) -> HostCallback:
+    description = CallbackDescription("seed", registered_name(make_draw), values)
     return HostCallback(
-        "seed", lambda *x: draw_of(*x).as_words(), pure=True, description=description
+        "seed", lambda *x: make_draw(*x).as_words(), pure=True, description=description
     )
 
 
-CALLBACK_BUILDERS["seed"] = _seed_host
+CALLBACK_BUILDERS["seed"] = _seed_callback
 
 
 def generator_of(draw: Draw) -> np.random.Generator:
     """Returns the NumPy generator of one draw; while tracing, it is valid for that call only."""
     if draw.words is not None:
-        np.asarray(draw.words)
+        np.asarray(draw.words)  # converts it to NumPy, so the trace checks its value in each call
     if draw.levels:
         raise CannotBatch("These random numbers are drawn one example at a time.")
     low, high = draw.key
@@ -105,7 +105,7 @@ def generator_of(draw: Draw) -> np.random.Generator:
 
 
 def draw_unit(sampler: Callable, draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    """Draws unit random numbers with `sampler`, different ones for each example of a batch."""
+    """Draws standard random numbers with `sampler`. The examples of a batch get different ones."""
     if namespaces.foreign and has_size(shape):
         return Tensor(AbstractArray(shape, dtype))
     sizes = tuple(level.size for level in draw.levels)
@@ -135,10 +135,10 @@ def call_each_time(f: Callable, draw: Draw, *inputs: Tensor, **values: Any) -> T
     if thread.recorders.tracer is None:
         arrays = [np.asarray(x) for x in inputs]
         return Tensor(allocate("random numbers", f, draw, *arrays, **values)[()])
-    return call_host(_random_host(f, values), (words_of(draw), *inputs))
+    return call_host(_random_callback(f, values), (words_of(draw), *inputs))
 
 
-def _random_host(f: Callable, values: dict) -> HostCallback:
+def _random_callback(f: Callable, values: dict) -> HostCallback:
     def run(words: Any, *arrays: Any) -> Any:
         return f(Draw.from_words(words), *map(np.asarray, arrays), **values)[()]
 
@@ -150,7 +150,7 @@ def _random_host(f: Callable, values: dict) -> HostCallback:
     )
 
 
-CALLBACK_BUILDERS["random"] = _random_host
+CALLBACK_BUILDERS["random"] = _random_callback
 
 
 @register_function
@@ -167,7 +167,7 @@ def words_of(draw: Draw) -> Tensor:
 _FRACTION_BITS = {dtypes.float16.numpy_dtype: 11, dtypes.bfloat16.numpy_dtype: 8}
 
 
-# The primitives that draw on an accelerator, by the names of the functions that use NumPy
+# Maps the names of the NumPy samplers to the primitives that draw on an accelerator.
 _ON_DEVICE = {
     "unit_uniform": random_numbers.random_uniform,
     "unit_normal": random_numbers.random_normal,
@@ -185,7 +185,7 @@ def _seed_on_device(draw: Draw) -> np.ndarray:
 @register_function
 def unit_uniform(draw: Draw, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Draws uniform numbers in [0, 1)."""
-    if dtype in _FRACTION_BITS:  # rounding a float32 down to these could give 1
+    if dtype in _FRACTION_BITS:  # rounding a float32 to one of these dtypes could give 1
         steps = 1 << _FRACTION_BITS[dtype]
         return (generator_of(draw).integers(0, steps, shape) / np.float32(steps)).astype(dtype)
     return np.asarray(generator_of(draw).random(shape, dtype))

@@ -16,8 +16,8 @@ from retrograde.ops.host_functions import register_function
 from retrograde.ops.random_state import Draw, fork_word
 from retrograde.random import _distributions as distributions
 from retrograde.random._sampling import (
-    GENERATOR,
-    WORD,
+    GENERATOR_STREAM,
+    WORD_MODULUS,
     Algorithm,
     check_algorithm,
     draw_from,
@@ -71,7 +71,7 @@ class Generator:
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """Creates a generator that is different in each run."""
-        return cls.from_seed(int.from_bytes(os.urandom(8), "little") - WORD // 2, alg)
+        return cls.from_seed(int.from_bytes(os.urandom(8), "little") - WORD_MODULUS // 2, alg)
 
     def _trackable_children(self) -> dict[str, Any]:
         return {"_state_var": self._state}
@@ -191,7 +191,9 @@ class Generator:
 @register_function
 def _draw_of(state: np.ndarray) -> Draw:
     counter, high, key = state.tolist()
-    return Draw((key % WORD, high % WORD), (counter % WORD, GENERATOR))
+    return Draw(
+        (key % WORD_MODULUS, high % WORD_MODULUS), (counter % WORD_MODULUS, GENERATOR_STREAM)
+    )
 
 
 def _state_array(state: Any) -> np.ndarray:
@@ -214,7 +216,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 def _state_from_seed(seed: Any) -> np.ndarray:
     if type(seed) is int:  # seeds may have more than 64 bits
         low, high = (_as_signed(seed >> shift) for shift in (0, 64))
-        return np.array([0, high if abs(seed) >= WORD else 0, low])
+        return np.array([0, high if abs(seed) >= WORD_MODULUS else 0, low])
     numbers = integer_array(seed, "seed").reshape(-1).tolist()
     if len(numbers) not in (1, 2):
         raise ValueError(
@@ -225,7 +227,7 @@ def _state_from_seed(seed: Any) -> np.ndarray:
 
 def _as_signed(number: int) -> int:
     """Returns the last 64 bits of `number` as a signed integer."""
-    return (number + WORD // 2) % WORD - WORD // 2
+    return (number + WORD_MODULUS // 2) % WORD_MODULUS - WORD_MODULUS // 2
 
 
 def _state_from_key_counter(key: Any, counter: Any) -> np.ndarray:

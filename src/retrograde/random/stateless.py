@@ -13,7 +13,7 @@ from retrograde.ops.random_state import Draw
 from retrograde.random import _distributions as distributions
 from retrograde.random._sampling import (
     STATELESS,
-    WORD,
+    WORD_MODULUS,
     check_algorithm,
     draw_from,
     full_range,
@@ -165,4 +165,4 @@ stateless_split, stateless_fold_in = split, fold_in
 @register_function
 def _fold(seed: Any, data: Any) -> Draw:
     draw = stateless_draw(seed)
-    return Draw(draw.key, (integer(data, "fold_in") % WORD, STATELESS + 1))
+    return Draw(draw.key, (integer(data, "fold_in") % WORD_MODULUS, STATELESS + 1))

@@ -1,4 +1,4 @@
-"""Messages that hold the features of examples."""
+"""The protocol buffer messages of `tf.train.Example` and `tf.train.SequenceExample`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Feature(Message):
 
 
 class Features(Message):
-    """Features by name: the map `feature`.
+    """A map from names to features, in the field `feature`.
 
     >>> features = tf.train.Features()
     >>> features.feature["size"].int64_list.value.append(3)
@@ -98,7 +98,7 @@ class FeatureList(Message):
 
 
 class FeatureLists(Message):
-    """Feature lists by name: the map `feature_list`.
+    """A map from names to feature lists, in the field `feature_list`.
 
     >>> lists = tf.train.FeatureLists(feature_list={"words": tf.train.FeatureList()})
     >>> "words" in lists.feature_list
@@ -112,7 +112,7 @@ class FeatureLists(Message):
 
 
 class Example(Message):
-    """An example: features by name. TFRecord files usually contain serialized examples.
+    """An example, which maps names to features. TFRecord files usually contain serialized examples.
 
     >>> example = tf.train.Example()
     >>> example.features.feature["label"].int64_list.value.append(7)

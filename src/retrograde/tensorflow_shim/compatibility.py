@@ -60,7 +60,7 @@ def check(paths: Iterable[str]) -> Result:
         for location, source in sources:
             try:
                 uses = collector.collect(ast.parse(source))
-            except notebooks.UNREADABLE as error:
+            except notebooks.PARSE_ERRORS as error:
                 line = getattr(error, "lineno", 1) or 1
                 findings.append(Finding(location(line), "", _reason(error)))
                 continue

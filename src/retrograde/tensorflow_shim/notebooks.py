@@ -12,12 +12,16 @@ from retrograde.values.errors import DataLossError
 
 # Cell magics that do not change what the cell computes.
 _TRANSPARENT_MAGICS = ("%%capture", "%%prun", "%%time", "%%timeit")
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # exceptions of `ast.parse`
+PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)  # raised by `ast.parse`
 _MAGIC = re.compile(r"\s*([!%?]|[\w., ]+=\s*[!%]|.*\?\s*$)")
 
 
 class Cell(NamedTuple):
-    """A code cell: its number among all code cells, its Python, and the skipped IPython lines."""
+    """A code cell of a notebook.
+
+    `number` counts the code cells from 1. `source` is the Python code of the cell, without the
+    IPython lines in `skipped`.
+    """
 
     number: int
     source: str
@@ -37,7 +41,7 @@ def cells_of(path: str | pathlib.Path) -> list[Cell]:
         raise NotANotebook(str(error)) from None
     except ValueError as error:
         raise NotANotebook(f"Cannot read {description}: {error}.") from None
-    return [Cell(number, *_python(source)) for number, source in enumerate(sources, 1)]
+    return [Cell(number, *_split_ipython(source)) for number, source in enumerate(sources, 1)]
 
 
 def _code_cells(notebook: Any) -> list[dict[str, Any]]:
@@ -55,8 +59,8 @@ def _source(cell: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def _python(source: str) -> tuple[str, list[str]]:
-    """Returns the Python in a cell, and the IPython lines, which `pass` replaces."""
+def _split_ipython(source: str) -> tuple[str, list[str]]:
+    """Returns the Python code of a cell, with `pass` for each IPython line, and these lines."""
     lines = _without_first_indent(source.splitlines())
     skipped = []
     if lines and lines[0].startswith("%%"):
@@ -93,6 +97,6 @@ def _ipython_line(lines: list[str]) -> int | None:
         for index in (line, line - 1):
             if 0 <= index < len(lines) and _MAGIC.match(lines[index]):
                 return index
-    except UNREADABLE:
+    except PARSE_ERRORS:
         pass  # the error is reported where the cell is used
     return None

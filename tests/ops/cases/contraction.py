@@ -37,4 +37,4 @@ for flags in itertools.product((False, True), repeat=2):
 matmul((2, 0), (0, 1), "no_column")
 matmul((0, 3), (3, 2), "no_rows")
 matmul((2, 0), (0, 3), "empty_sum")
-matmul((0, 2, 2), (2, 2), "no_batches")
+matmul((0, 2, 2), (2, 2), "empty_batch")

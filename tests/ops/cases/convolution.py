@@ -6,24 +6,24 @@ import numpy as np
 
 from retrograde.ops._windows import Windows
 from tests.ops.cases._table import FLOATS, between, case
-from tests.ops.cases.patches import pairs
+from tests.ops.cases.patches import window_taps
 
 DTYPES = (*FLOATS, np.dtype("int32"))
 
 
-def _terms(space, windows, groups, channels, results):
+def _terms(spatial_shape, windows, groups, channels, out_channels):
     """Yields, for each position, tap and group, the indices into the output, filter and input."""
-    c, m = channels // groups, results // groups
-    for position, tap, cell in pairs(space, windows):
+    c, m = channels // groups, out_channels // groups
+    for position, tap, cell in window_taps(spatial_shape, windows):
         for group in range(groups):
             ins, outs = slice(group * c, (group + 1) * c), slice(group * m, (group + 1) * m)
             yield (slice(None), *position, outs), (*tap, slice(None), outs), (..., *cell, ins)
 
 
 def convolve(x, w, *, windows, groups):
-    space = x.shape[1:-1]
-    y = np.zeros((len(x), *windows.positions(space), w.shape[-1]), x.dtype)
-    for at_y, at_w, at_x in _terms(space, windows, groups, x.shape[-1], w.shape[-1]):
+    spatial_shape = x.shape[1:-1]
+    y = np.zeros((len(x), *windows.positions(spatial_shape), w.shape[-1]), x.dtype)
+    for at_y, at_w, at_x in _terms(spatial_shape, windows, groups, x.shape[-1], w.shape[-1]):
         y[at_y] += x[at_x] @ w[at_w]
     return y
 
@@ -42,7 +42,8 @@ def filter_gradient(x, g, *, windows, groups):
     return y
 
 
-# The shape of x, the channels per group, the results, the windows, the groups.
+# Each entry lists the shape of x, the input channels per group, the output channels, the windows
+# and the number of groups.
 SAME = ((1, 1), (1, 1))
 CALLS = {
     "same": ((2, 4, 5, 2), 2, 3, Windows((3, 3), (1, 1), SAME, (1, 1)), 1),
@@ -50,12 +51,12 @@ CALLS = {
     "volume": ((1, 2, 3, 4, 1), 1, 2, Windows((2, 2, 2), (1, 1, 1), ((0, 0), *SAME), (1, 1, 1)), 1),
     "groups": ((1, 3, 4, 4), 2, 6, Windows((2, 3), (1, 2), ((0, 1), (1, 0)), (1, 1)), 2),
     "depthwise": ((2, 4, 4, 3), 1, 6, Windows((2, 3), (1, 2), SAME, (1, 1)), 3),
-    "no_batch": ((0, 3, 3, 2), 2, 2, Windows((2, 2), (1, 1), SAME, (1, 1)), 1),
+    "empty_batch": ((0, 3, 3, 2), 2, 2, Windows((2, 2), (1, 1), SAME, (1, 1)), 1),
 }
-for label, (shape, channels, results, windows, groups) in CALLS.items():
-    x, w = between(-1, 1, *shape), between(-1, 1, *windows.size, channels, results)
+for label, (shape, channels, out_channels, windows, groups) in CALLS.items():
+    x, w = between(-1, 1, *shape), between(-1, 1, *windows.size, channels, out_channels)
     attrs = {"windows": windows, "groups": groups}
-    g = between(-1, 1, shape[0], *windows.positions(shape[1:-1]), results)
+    g = between(-1, 1, shape[0], *windows.positions(shape[1:-1]), out_channels)
     case("convolve", [x, w], label, convolve, attrs=attrs, dtypes=DTYPES)
     case("convolve_transposed", [g, w], label, convolve_transpose,
          attrs=attrs | {"space": shape[1:-1]}, dtypes=DTYPES)  # fmt: skip

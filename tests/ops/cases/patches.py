@@ -10,11 +10,11 @@ from tests.ops.cases._table import COMPLEXES, FLOATS, INTEGERS, between, case, c
 WINDOWS = {
     "same": ((2, 4, 5, 2), Windows((3, 2), (1, 2), ((1, 1), (0, 1)), (1, 1))),
     "dilated": ((1, 6, 5, 1), Windows((2, 3), (2, 1), ((1, 0), (2, 2)), (3, 2))),
-    "no_batch": ((0, 3, 3, 2), Windows((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1))),
+    "empty_batch": ((0, 3, 3, 2), Windows((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1))),
 }
 
 
-def pairs(space: tuple, windows: Windows):
+def window_taps(space: tuple, windows: Windows):
     """Yields each position and tap with the cell that it reads, if it is inside."""
     for position in np.ndindex(*windows.positions(space)):
         for tap in np.ndindex(*windows.size):
@@ -29,14 +29,14 @@ def pairs(space: tuple, windows: Windows):
 def take(x, *, windows):
     space = x.shape[1:-1]
     y = np.zeros((len(x), *windows.positions(space), *windows.size, x.shape[-1]), x.dtype)
-    for position, tap, cell in pairs(space, windows):
+    for position, tap, cell in window_taps(space, windows):
         y[:, *position, *tap] = x[:, *cell]
     return y
 
 
 def put(x, *, windows, space):
     y = np.zeros((len(x), *space, x.shape[-1]), x.dtype)
-    for position, tap, cell in pairs(space, windows):
+    for position, tap, cell in window_taps(space, windows):
         y[:, *cell] += x[:, *position, *tap]
     return y
 

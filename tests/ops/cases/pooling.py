@@ -6,13 +6,13 @@ import numpy as np
 
 from retrograde.ops._windows import Windows
 from tests.ops.cases._table import FLOATS, between, case
-from tests.ops.cases.patches import pairs
+from tests.ops.cases.patches import window_taps
 
 
 def _cells(space, windows):
     """Returns the cells of the window at each position, in row-major order."""
     cells = {position: [] for position in np.ndindex(*windows.positions(space))}
-    for position, _, cell in pairs(space, windows):
+    for position, _, cell in window_taps(space, windows):
         cells[position].append(cell)
     return cells
 
@@ -68,7 +68,7 @@ CALLS = {
     "disjoint": ((2, 4, 5, 2), Windows((2, 2), (2, 2), ((0, 0), (0, 1)), (1, 1))),
     "overlapping": ((1, 5, 4, 2), Windows((3, 2), (1, 1), ((1, 1), (0, 1)), (1, 1))),
     "line_dilated": ((2, 7, 2), Windows((3,), (1,), ((0, 0),), (2,))),
-    "no_batch": ((0, 4, 4, 1), Windows((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))),
+    "empty_batch": ((0, 4, 4, 1), Windows((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))),
 }
 for label, (shape, windows) in CALLS.items():
     x, attrs = between(-1, 1, *shape), {"windows": windows}

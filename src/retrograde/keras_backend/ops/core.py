@@ -101,7 +101,7 @@ def while_loop(cond, body, loop_vars, maximum_iterations=None):
         result = body(*values)
         return tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
-    if in_symbolic_scope():  # the condition has no value, and the shapes are those of one step
+    if in_symbolic_scope():  # the condition has no value, and one step determines the shapes
         end = step(*start)
         return end if is_sequence else end[0]
     end = retrograde.while_loop(cond, step, start, maximum_iterations=maximum_iterations)

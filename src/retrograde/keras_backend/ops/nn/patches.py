@@ -25,23 +25,26 @@ def unfold(x, kernel_size, dilation=1, padding=0, stride=1):
     """
     x = convert_to_tensor(x)
     windows = _windows(kernel_size, dilation, padding, stride)
-    last = transpose(x, perm=(0, 2, 3, 1))
-    y = apply(patches.take_patches, (last,), {"windows": windows})
-    batch, rows, columns, height, width, channels = y._spec.shape
+    channels_last = transpose(x, perm=(0, 2, 3, 1))
+    y = apply(patches.take_patches, (channels_last,), {"windows": windows})
+    batch, rows, columns, kernel_height, kernel_width, channels = y._spec.shape
     y = transpose(y, perm=(0, 5, 3, 4, 1, 2))
-    return reshape(y, shape=(batch, channels * height * width, rows * columns))
+    depth = channels * kernel_height * kernel_width
+    return reshape(y, shape=(batch, depth, rows * columns))
 
 
 def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Sums windows into an image at their positions; the transpose of `unfold`."""
     x = convert_to_tensor(x)
-    space = _pair(output_size)
+    spatial_shape = _pair(output_size)
     windows = _windows(kernel_size, dilation, padding, stride)
     batch, depth, _ = x._spec.shape
-    height, width = windows.size
-    shape = (batch, depth // (height * width), height, width, *windows.positions(space))
+    kernel_height, kernel_width = windows.size
+    channels = depth // (kernel_height * kernel_width)
+    positions = windows.positions(spatial_shape)
+    shape = (batch, channels, kernel_height, kernel_width, *positions)
     y = transpose(reshape(x, shape=shape), perm=(0, 4, 5, 2, 3, 1))
-    y = apply(patches.sum_patches, (y,), {"windows": windows, "space": space})
+    y = apply(patches.sum_patches, (y,), {"windows": windows, "space": spatial_shape})
     return transpose(y, perm=(0, 3, 1, 2))
 
 
