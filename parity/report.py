@@ -136,7 +136,7 @@ def _row(title: str, entries: list[Entry]) -> list[str]:
 
 
 def _share(compared: list[Entry], stage: str) -> str:
-    """Returns how many agree, among those with a TensorFlow result."""
+    """Returns how many functions agree, among all for which TensorFlow has a result."""
     kinds = [entry.verdict(stage) for entry in compared]
     same, different = kinds.count(SAME), kinds.count(DIFFERENT) + kinds.count(LISTED)
     return f"{same} of {same + different}" if same + different else "-"

@@ -1,6 +1,6 @@
-"""What TensorFlow's tests use of `test_util` and `googletest`, in eager mode.
+"""The parts of `test_util` and `googletest` that TensorFlow's tests use, in eager mode.
 
-Messages of errors are not compared: they are retrograde's own.
+Error messages are not compared, because retrograde has its own messages.
 """
 
 from __future__ import annotations

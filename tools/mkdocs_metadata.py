@@ -4,7 +4,7 @@ import pathlib
 import re
 import tomllib
 
-# How pages that few people look for are ranked by the search.
+# Lowers the search rank of pages that few people look for.
 BOOSTS = {
     ("decisions/", "releasing", "benchmarks", "parity", "reliability", "adding_a"): 0.2,
     ("api/",): 0.5,

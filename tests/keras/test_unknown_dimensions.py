@@ -35,7 +35,7 @@ def shapes_of(results):
     return [tuple(y.shape) for y in tf.nest.flatten(results)]
 
 
-# Name: function, shapes of its inputs, shapes of its results
+# Each entry lists a function, the shapes of its inputs and the shapes of its results.
 FUNCTIONS = {
     "reshape84": (lambda x: tf.reshape(x, [-1, 84]), [(None,)], [(None, 84)]),
     "reshape784": (lambda x: tf.reshape(x, [-1, 784]), [(None, 28, 28)], [(None, 784)]),

@@ -35,7 +35,7 @@ def first_and_second(f, x):
     return first.numpy(), outer.gradient(first, x).numpy()
 
 
-# Functions of one input: at each x, the value and the derivative
+# Each function of one input is listed with inputs, values and derivatives.
 
 SELU_DERIVATIVE = 1.0507009873554805
 ONE_INPUT = {

@@ -76,8 +76,8 @@ def test_every_public_module_is_imported_or_explained(path):
             "tensorflow.compat.v1",
             "No module named 'tensorflow.compat.v1'. tf.compat.v1 is in TensorFlow but not "
             "supported by retrograde. It is the graph and session API of TensorFlow 1. Port the "
-            "program to TensorFlow 2: replace logging by tf.get_logger() and set_random_seed by "
-            "tf.random.set_seed, and remove sessions and their configuration.",
+            "program to TensorFlow 2: replace logging with tf.get_logger() and set_random_seed "
+            "with tf.random.set_seed, and remove sessions and their configuration.",
         ),
         ("tensorflow.ops", "No module named 'tensorflow.ops'"),
         ("tensorflow.math.elementary", "No module named 'tensorflow.math.elementary'"),

@@ -50,8 +50,8 @@ REASONS = {
     "tf.autograph.to_graph": _NO_REWRITING,
     "tf.check_pinned": "Tensors have no pinned memory.",
     "tf.compat.v1": "It is the graph and session API of TensorFlow 1. Port the program to "
-    "TensorFlow 2: replace logging by tf.get_logger() and set_random_seed by tf.random.set_seed, "
-    "and remove sessions and their configuration.",
+    "TensorFlow 2: replace logging with tf.get_logger() and set_random_seed with "
+    "tf.random.set_seed, and remove sessions and their configuration.",
     "tf.config.experimental.ClusterDeviceFilters": _NO_CLUSTER,
     "tf.config.experimental_connect_to_cluster": _NO_CLUSTER,
     "tf.config.experimental_connect_to_host": _NO_CLUSTER,

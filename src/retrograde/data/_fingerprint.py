@@ -55,7 +55,7 @@ def _array_words(value: Any) -> Iterator[bytes]:
 def _parts(value: Any) -> list:
     if isinstance(value, Seeds):
         return [value.seed, value.reshuffle]
-    if isinstance(value, types.ModuleType):  # only the name: functions refer to modules
+    if isinstance(value, types.ModuleType):  # functions refer to modules, whose name is enough
         return [value.__name__]
     if isinstance(value, Node):
         attributes = {k: v for k, v in vars(value).items() if k not in ("spec", "cached", "inputs")}

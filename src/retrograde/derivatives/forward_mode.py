@@ -74,7 +74,7 @@ def _push_by_partials(
 def _push_by_transposing(
     plan: Plan | bool, inputs: tuple, attrs: dict, y: Any, tangents: Sequence
 ) -> Any:
-    """Pulls back a cotangent under a tape, then differentiates that with the tangents.
+    """Pulls back a cotangent under a tape, then differentiates the result with the tangents.
 
     Complex numbers need no conjugates: TensorFlow's gradient is the adjoint with respect to the
     real and imaginary parts, and the adjoint of the adjoint is the derivative.

@@ -14,7 +14,7 @@ import numpy as np
 
 from retrograde.values.errors import DataLossError, ResourceExhaustedError
 
-MAX_LEVELS = 200  # maximum nesting: code that reads the result may recurse
+MAX_LEVELS = 200  # limits the nesting, because code that reads the result may recurse
 MAX_BYTES = 1 << 27
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)

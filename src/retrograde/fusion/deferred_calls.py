@@ -152,7 +152,7 @@ def is_uniform(array: np.ndarray) -> bool:
 
 def group_of(tensors: Iterable[Tensor]) -> DeferredCalls | None:
     """Returns the group that all `tensors` belong to, or `None`."""
-    # Read once: another thread may materialize it.
+    # `_spec` is read once per tensor, because another thread may materialize the tensor.
     groups = {v.group if type(v := x._spec) is Deferred else None for x in tensors}
     return groups.pop() if len(groups) == 1 else None
 

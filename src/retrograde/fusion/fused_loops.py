@@ -182,7 +182,7 @@ class _FusedSource:
         block_size = max(_LEAST_BLOCK, -(-self.count // 4))  # leaves blocks for a few threads
         self.most = max(1, min(BLOCK // math.prod(self.rest), block_size))
         self.rows: list[np.dtype] = []
-        self.rows_of: dict[int, set[int]] = {}  # by value: the rows that its block is in
+        self.rows_of: dict[int, set[int]] = {}  # maps a value to the rows that its block is in
 
     def write(self, writer: SourceWriter, name: str) -> None:
         """Writes the function."""
@@ -311,5 +311,5 @@ class _FusedSource:
 
 
 def _dtype_name(dtype: np.dtype) -> str:
-    """Returns the name of `dtype` in the source, where `bool` is Python's."""
+    """Returns the name of `dtype` in the source, where `bool` means Python's `bool`."""
     return "bool_" if dtype.kind == "b" else dtype.name

@@ -68,9 +68,9 @@ class _Grouping:
         self.calls = calls
         self.specs = specs
         self.uniform = {v: x.flat[0] for v, x in constants.items() if _is_uniform(x)}
-        self.repeats: dict[int, int] = {}  # by value: the value with the same elements
-        self.producers: dict[int, _Group] = {}  # by value: the group that computes it
-        self.required: dict[int, set[_Group]] = {}  # by value: the groups it depends on
+        self.repeats: dict[int, int] = {}  # maps a value to the value with the same elements
+        self.producers: dict[int, _Group] = {}  # maps a value to the group that computes it
+        self.required: dict[int, set[_Group]] = {}  # maps a value to the groups it depends on
 
     # Grouping
 

@@ -214,7 +214,7 @@ def _fused_program(
     from retrograde.fusion.fused_loops import Fused, find_equal_value  # imported on first use
 
     specs = group.specs | {v: Spec(x.shape, x.dtype) for v, x in group.values.items()}
-    repeats: dict[int, int] = {}  # by value: the value with the same elements
+    repeats: dict[int, int] = {}  # maps a value to the value with the same elements
     steps = []
     for call in calls:
         reads = tuple([repeats.get(v, v) for v in call.inputs])

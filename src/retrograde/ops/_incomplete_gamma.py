@@ -127,7 +127,7 @@ def _integrals(xp, integrand, width, order):
             term = term * factor / k
             yield term
 
-    if xp is np:  # one point at a time: the arrays may be large
+    if xp is np:  # adds one point at a time, because the arrays may be large
         pairs = zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True)
         totals = [0.0] * (order + 1)
         for pair in pairs:

@@ -34,7 +34,7 @@ def adjoint(x):
 
 
 def product(a, b, adjoint_a=False, adjoint_b=False):
-    """Returns a matrix product; each factor can be replaced by its adjoint."""
+    """Returns a matrix product. The flags replace the factors with their adjoints."""
     a = conj(a) if adjoint_a else a
     b = conj(b) if adjoint_b else b
     return matmul(a, b, transpose_a=adjoint_a, transpose_b=adjoint_b)

@@ -119,7 +119,7 @@ bins = Primitive(
 def _search_sorted_kernel(xp, sequence, values, *, side, dtype):
     if sequence.ndim == 1:
         return xp.searchsorted(sequence, values, side=side).astype(dtype)
-    # One sequence for each batch element: the index is the number of smaller elements.
+    # Each batch element has its own sequence. The index is the number of smaller elements.
     rows = sequence.reshape(sequence.shape[0], *(1,) * (values.ndim - 1), sequence.shape[-1])
     smaller = rows < values[..., None] if side == "left" else rows <= values[..., None]
     return xp.sum(smaller, axis=-1).astype(dtype)

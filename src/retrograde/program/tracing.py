@@ -153,7 +153,9 @@ class Tracer(Recorder):
         self.log = log
         self.read_tensors: dict[int, Tensor] = {}  # that variables held when they were read
         self._numbers: dict[int, int] = {}  # by the ids of tensors
-        self._versions: dict[int, dict[int, int]] = {}  # by variable: numbers by `id` of tensors
+        self._versions: dict[
+            int, dict[int, int]
+        ] = {}  # maps a variable to numbers by `id` of tensors
         self._alive: list[Tensor] = []  # the tensors in `_versions`
         self._assigned: dict[int, Any] = {}  # assigned to variables and not read yet
         self._places: dict[int, int] = {v._id: i for i, v in enumerate(variables)}

@@ -31,7 +31,7 @@ from retrograde.saved_functions.encoding import (
 from retrograde.values.errors import DataLossError
 from retrograde.values.source import is_name
 
-# How many numbers may have no spec, so that one large number does not allocate a long list.
+# Limits how many numbers have no spec, so that one large number does not allocate a long list.
 _MAX_UNUSED = 1 << 20
 
 

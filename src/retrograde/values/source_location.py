@@ -139,7 +139,7 @@ def caller_location() -> SourceLocation | None:
 
 
 class _Libraries(dict[str, Any]):
-    """By file name: whether the file belongs to a library, or its `InterpreterFrames`."""
+    """Maps file names to whether the file belongs to a library, or to its `InterpreterFrames`."""
 
     def __missing__(self, filename: str) -> bool:
         is_library = self[filename] = _is_library(filename)

@@ -132,7 +132,7 @@ class ExplainQuery(DisconnectedQuery):
             elif edge.escape is not None:
                 is_branch = edge.escape.how == "bool"
                 if is_branch and obstacles and obstacles[-1].cause == causes.NON_DIFFERENTIABLE:
-                    obstacles.pop()  # the comparison in an `if`: the branch is the actual cause
+                    obstacles.pop()  # a comparison in an `if`, where the branch is the cause
                 location = edge.escape.location
                 cause = causes.explain_escape(
                     edge.escape, "" if location is None else location.expression
