@@ -147,27 +147,27 @@ def _compile(f: Callable) -> Callable:
 
 # All arrays with more than one element are evaluated lazily and in blocks.
 _FUSED = {
-    (apply, "MANY"): 2,
-    (grouping, "MANY"): 2,
-    (numpy_codegen, "MANY"): 2,
-    (lazy_calls, "LEAST"): 2,
-    (lazy_calls, "_LEAST_IF_CHEAP"): 2,
-    (blocks, "LARGE"): 2,
-    (blocks, "HUGE"): 2,
-    (blocks, "LONG"): 256,
-    (blocks, "BLOCK"): 64,
-    (fused_loops, "_MIN_THREADED_WORK"): 2000,
-    (fused_loops, "BLOCK"): 200,
-    (grouping, "BLOCK"): 200,
+    (apply, "LARGE_ARRAY_SIZE"): 2,
+    (grouping, "LARGE_ARRAY_SIZE"): 2,
+    (numpy_codegen, "LARGE_ARRAY_SIZE"): 2,
+    (lazy_calls, "MIN_DEFERRED_SIZE"): 2,
+    (lazy_calls, "MIN_DEFERRED_SIZE_IF_CHEAP"): 2,
+    (blocks, "MIN_THREADED_SIZE_IF_COSTLY"): 2,
+    (blocks, "MIN_THREADED_SIZE_IF_CHEAP"): 2,
+    (blocks, "UFUNC_BLOCK_SIZE"): 256,
+    (blocks, "BLOCK_SIZE"): 64,
+    (fused_loops, "MIN_FUSED_THREADED_WORK"): 2000,
+    (fused_loops, "FUSED_BLOCK_SIZE"): 200,
+    (grouping, "FUSED_BLOCK_SIZE"): 200,
 }
 
 
 # Short loops are re-rolled when XLA compiles them.
 _REROLLED = {
-    (loop_rerolling, "_FEWEST_ITERATIONS"): 3,
-    (loop_rerolling, "_FEWEST_CALLS"): 6,
-    (sum_of_slices, "_FEWEST_ROWS"): 2,
-    (xla_loops, "_MANY_ROWS"): 2,
+    (loop_rerolling, "MIN_LOOP_ITERATIONS"): 3,
+    (loop_rerolling, "MIN_LOOP_CALLS"): 6,
+    (sum_of_slices, "MIN_LOOP_ROWS"): 2,
+    (xla_loops, "MIN_LOOP_ROWS"): 2,
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrograde as tf
-from retrograde.core.apply import MANY, PRIMITIVES, Primitive, apply
+from retrograde.core.apply import LARGE_ARRAY_SIZE, PRIMITIVES, Primitive, apply
 
 # IndexedSlices
 
@@ -165,7 +165,9 @@ def test_a_rule_runs_once_if_its_output_is_used_several_times(product, calls):
 
 
 def large(seed):
-    return tf.constant(np.random.default_rng(seed).uniform(-1.0, 1.0, MANY).astype(np.float32))
+    return tf.constant(
+        np.random.default_rng(seed).uniform(-1.0, 1.0, LARGE_ARRAY_SIZE).astype(np.float32)
+    )
 
 
 def record_add_outputs(monkeypatch):

@@ -126,13 +126,16 @@ def test_sparse_gradients_are_monitored():
 
 def test_flags_of_worker_threads_are_monitored(monkeypatch):
     monkeypatch.setattr(blocks, "processors", lambda: 2)
-    x = np.ones(blocks.HUGE, np.float32)
+    x = np.ones(blocks.MIN_THREADED_SIZE_IF_CHEAP, np.float32)
     x[-1] = 0.0  # in the block of the other thread
 
     report, gradient = autopsy_after_gradient(lambda x: tf.reduce_sum(tf.sqrt(x)), x)
 
     assert np.isinf(gradient.numpy()[-1])
-    assert (report.primitive, report.elements[0].index) == ("sqrt", (blocks.HUGE - 1,))
+    assert (report.primitive, report.elements[0].index) == (
+        "sqrt",
+        (blocks.MIN_THREADED_SIZE_IF_CHEAP - 1,),
+    )
 
 
 def test_nonfinite_output_gradients_are_found():

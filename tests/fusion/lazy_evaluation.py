@@ -16,9 +16,9 @@ from retrograde.fusion import blocks, lazy_calls
 def lazy_small_arrays():
     """Defers calls on arrays of any size, and shares work between two threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(apply, "MANY", 1)
-        patch.setattr(lazy_calls, "LEAST", 1)
-        patch.setattr(lazy_calls, "_LEAST_IF_CHEAP", 1)
+        patch.setattr(apply, "LARGE_ARRAY_SIZE", 1)
+        patch.setattr(lazy_calls, "MIN_DEFERRED_SIZE", 1)
+        patch.setattr(lazy_calls, "MIN_DEFERRED_SIZE_IF_CHEAP", 1)
         patch.setattr(blocks, "processors", lambda: 2)
         yield
 

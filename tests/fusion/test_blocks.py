@@ -16,9 +16,9 @@ import pytest
 import retrograde as tf
 from retrograde.fusion import blocks
 from retrograde.fusion.blocks import (
-    BLOCK,
-    HUGE,
-    LARGE,
+    BLOCK_SIZE,
+    MIN_THREADED_SIZE_IF_CHEAP,
+    MIN_THREADED_SIZE_IF_COSTLY,
     block_bounds,
     halves,
     run_in_blocks,
@@ -30,14 +30,14 @@ from retrograde.ops import reduction
 from tests.threads import run_concurrently
 
 SIZES = [
-    LARGE - 1,
-    LARGE,
-    LARGE + 1,
-    LARGE + BLOCK - 1,
-    LARGE + BLOCK,
-    LARGE + BLOCK + 1,
-    threads() * LARGE + 7,
-    3 * LARGE - 1,
+    MIN_THREADED_SIZE_IF_COSTLY - 1,
+    MIN_THREADED_SIZE_IF_COSTLY,
+    MIN_THREADED_SIZE_IF_COSTLY + 1,
+    MIN_THREADED_SIZE_IF_COSTLY + BLOCK_SIZE - 1,
+    MIN_THREADED_SIZE_IF_COSTLY + BLOCK_SIZE,
+    MIN_THREADED_SIZE_IF_COSTLY + BLOCK_SIZE + 1,
+    threads() * MIN_THREADED_SIZE_IF_COSTLY + 7,
+    3 * MIN_THREADED_SIZE_IF_COSTLY - 1,
 ]
 
 
@@ -64,32 +64,38 @@ def test_sizes_around_the_thresholds(size):
 
 
 def test_several_axes():
-    x = numbers((3, LARGE // 2, 1))
+    x = numbers((3, MIN_THREADED_SIZE_IF_COSTLY // 2, 1))
 
     assert_identical(run_in_blocks(np.tanh, (x,), {}), np.tanh(x))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
 def test_the_result_has_the_dtype_of_the_kernel(dtype):
-    x = numbers(LARGE, dtype)
+    x = numbers(MIN_THREADED_SIZE_IF_COSTLY, dtype)
 
     assert_identical(run_in_blocks(np.exp, (x,), {}), np.exp(x))
     assert_identical(run_in_blocks(np.isfinite, (x,), {}), np.isfinite(x))
 
 
 INPUTS = {
-    "contiguous": lambda: numbers((4, LARGE // 2)),
-    "transposed": lambda: numbers((LARGE // 2, 4)).T,
-    "strided": lambda: numbers((4, LARGE))[:, ::2],
-    "reversed": lambda: numbers((4, LARGE // 2))[:, ::-1],
-    "one row, repeated": lambda: np.broadcast_to(numbers(LARGE // 2), (4, LARGE // 2)),
-    "one column, repeated": lambda: np.broadcast_to(numbers((4, 1)), (4, LARGE // 2)),
-    "one element, repeated": lambda: np.broadcast_to(np.float64(0.7), (4, LARGE // 2)),
+    "contiguous": lambda: numbers((4, MIN_THREADED_SIZE_IF_COSTLY // 2)),
+    "transposed": lambda: numbers((MIN_THREADED_SIZE_IF_COSTLY // 2, 4)).T,
+    "strided": lambda: numbers((4, MIN_THREADED_SIZE_IF_COSTLY))[:, ::2],
+    "reversed": lambda: numbers((4, MIN_THREADED_SIZE_IF_COSTLY // 2))[:, ::-1],
+    "one row, repeated": lambda: np.broadcast_to(
+        numbers(MIN_THREADED_SIZE_IF_COSTLY // 2), (4, MIN_THREADED_SIZE_IF_COSTLY // 2)
+    ),
+    "one column, repeated": lambda: np.broadcast_to(
+        numbers((4, 1)), (4, MIN_THREADED_SIZE_IF_COSTLY // 2)
+    ),
+    "one element, repeated": lambda: np.broadcast_to(
+        np.float64(0.7), (4, MIN_THREADED_SIZE_IF_COSTLY // 2)
+    ),
     "a scalar": lambda: np.float64(0.7),
     "0-d array": lambda: np.array(0.7),
-    "read-only": lambda: _read_only(numbers((4, LARGE // 2))),
+    "read-only": lambda: _read_only(numbers((4, MIN_THREADED_SIZE_IF_COSTLY // 2))),
     "broadcast": lambda: numbers((4, 1)),
-    "more axes": lambda: numbers((2, 4, LARGE // 2)),
+    "more axes": lambda: numbers((2, 4, MIN_THREADED_SIZE_IF_COSTLY // 2)),
 }
 
 
@@ -112,7 +118,7 @@ def test_any_layout_agrees_with_the_plain_kernel(first, second):
 
 
 def test_inputs_are_not_modified():
-    x, y = numbers(LARGE), numbers(LARGE, seed=1)
+    x, y = numbers(MIN_THREADED_SIZE_IF_COSTLY), numbers(MIN_THREADED_SIZE_IF_COSTLY, seed=1)
     before = x.copy(), y.copy()
 
     run_in_blocks(plus_and_times, (x, y, np.float64(1.0)), {"factor": 1.0})
@@ -126,13 +132,13 @@ def test_none_arguments_of_rules_are_passed_through():
         assert y is None
         return g * x
 
-    g, x = numbers(LARGE), numbers(LARGE, seed=1)
+    g, x = numbers(MIN_THREADED_SIZE_IF_COSTLY), numbers(MIN_THREADED_SIZE_IF_COSTLY, seed=1)
 
     assert_identical(run_in_blocks(rule, (g, None, x), {}), g * x)
 
 
 def test_the_result_is_a_new_array():
-    x = numbers(LARGE)
+    x = numbers(MIN_THREADED_SIZE_IF_COSTLY)
 
     result = run_in_blocks(lambda x: x, (x,), {})
 
@@ -141,7 +147,7 @@ def test_the_result_is_a_new_array():
 
 
 def test_no_thread_raises_floating_point_warnings():
-    x = np.full(threads() * LARGE, -1.0)
+    x = np.full(threads() * MIN_THREADED_SIZE_IF_COSTLY, -1.0)
 
     with np.errstate(all="raise"):
         assert np.isnan(tf.math.log(tf.constant(x)).numpy()).all()
@@ -153,8 +159,8 @@ def test_an_error_in_any_block_is_raised():
             raise ZeroDivisionError
         return x
 
-    x = np.ones(threads() * LARGE)
-    x[-BLOCK:] = -1.0
+    x = np.ones(threads() * MIN_THREADED_SIZE_IF_COSTLY)
+    x[-BLOCK_SIZE:] = -1.0
 
     with pytest.raises(ZeroDivisionError):
         run_in_blocks(fail_if_negative, (x,), {})
@@ -173,7 +179,7 @@ def test_an_error_in_any_block_is_raised():
     ],
 )
 def test_operations_and_gradients_agree_with_small_pieces(f):
-    x = numbers(LARGE + 5)
+    x = numbers(MIN_THREADED_SIZE_IF_COSTLY + 5)
 
     def value_and_gradient(array):
         v = tf.constant(array)
@@ -190,7 +196,7 @@ def test_operations_and_gradients_agree_with_small_pieces(f):
 
 
 def test_several_threads_can_run_blocks_at_once():
-    inputs = [numbers(LARGE + i, seed=i) for i in range(6)]
+    inputs = [numbers(MIN_THREADED_SIZE_IF_COSTLY + i, seed=i) for i in range(6)]
     results = {}
 
     def work(i):
@@ -264,7 +270,14 @@ def test_sums_of_halves_are_identical_to_the_numpy_sum(size, dtype):
         assert sum_of_halves(sums, 0, size) == np.add.reduce(x)
 
 
-@pytest.mark.parametrize("shape", [(HUGE + 5,), (3, HUGE // 2 + 1), (HUGE - 1,)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (MIN_THREADED_SIZE_IF_CHEAP + 5,),
+        (3, MIN_THREADED_SIZE_IF_CHEAP // 2 + 1),
+        (MIN_THREADED_SIZE_IF_CHEAP - 1,),
+    ],
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.complex64])
 def test_sums_and_means_of_large_arrays_agree_with_numpy(shape, dtype):
     x = numbers(shape, dtype)
@@ -286,7 +299,7 @@ def test_each_part_is_run_once():
 
 
 def test_no_thread_keeps_a_reference_to_arrays():
-    x = numbers(2 * LARGE)
+    x = numbers(2 * MIN_THREADED_SIZE_IF_COSTLY)
     before = sys.getrefcount(x)
 
     for _ in range(100):
@@ -320,7 +333,7 @@ def test_all_threads_have_finished_when_one_fails():
 
 
 @pytest.mark.parametrize("weight", [1.0, -0.5, 0.0, np.nan])
-@pytest.mark.parametrize("size", [3000, 2 * LARGE])
+@pytest.mark.parametrize("size", [3000, 2 * MIN_THREADED_SIZE_IF_COSTLY])
 def test_gradients_of_the_sum_of_a_large_product(size, weight):
     x, y = (tf.constant(numbers(size, seed=seed)) for seed in (1, 2))
     infinite = tf.where(tf.range(size) == 7, tf.constant(np.inf, tf.float64), y)

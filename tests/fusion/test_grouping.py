@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import retrograde as tf
-from retrograde.core.apply import MANY, PRIMITIVES
+from retrograde.core.apply import LARGE_ARRAY_SIZE, PRIMITIVES
 from retrograde.core.program import Call
 from retrograde.core.recorders import Recorder, quiet_context, use_recorders
 from retrograde.core.rules import Spec
@@ -19,7 +19,7 @@ from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops import _sums
 from retrograde.values.source import SourceWriter
-from retrograde.values.thresholds import FREED
+from retrograde.values.thresholds import MIN_FREED_BYTES
 from tests.ops.cases import CASES, FLOATS
 from tests.ops.cases._table import BFLOAT16
 
@@ -119,7 +119,7 @@ def random_tensor(*shape, dtype=np.float32, seed=0):
 
 
 def test_forward_and_backward_pass_of_a_chain_are_fused():
-    x = tf.Variable(random_tensor(MANY + 3))
+    x = tf.Variable(random_tensor(LARGE_ARRAY_SIZE + 3))
 
     def step():
         with tf.GradientTape() as tape:
@@ -133,13 +133,13 @@ def test_forward_and_backward_pass_of_a_chain_are_fused():
 
 
 def test_small_arrays_are_not_fused():
-    x = random_tensor(MANY - 1)
+    x = random_tensor(LARGE_ARRAY_SIZE - 1)
 
     assert_fuses(lambda x: [tf.exp(tf.sin(x))], x, into=0)
 
 
 def test_a_single_call_is_not_fused():
-    assert_fuses(lambda x: [tf.sin(x)], random_tensor(MANY), into=0)
+    assert_fuses(lambda x: [tf.sin(x)], random_tensor(LARGE_ARRAY_SIZE), into=0)
 
 
 def test_unrelated_calls_in_between_do_not_prevent_fusion():
@@ -149,7 +149,7 @@ def test_unrelated_calls_in_between_do_not_prevent_fusion():
         y = y * 2.0
         return [y + 1.0, tf.reverse(b, [1])]
 
-    (group,) = assert_fuses(step, random_tensor(MANY), random_tensor(2, 3))
+    (group,) = assert_fuses(step, random_tensor(LARGE_ARRAY_SIZE), random_tensor(2, 3))
     assert names(group) == ["sin", "multiply", "add"]
 
 
@@ -158,13 +158,15 @@ def test_fusion_does_not_create_circular_dependencies():
         y = tf.sin(x) * 2.0
         return [tf.cos(y) * tf.reverse(y, [0])]
 
-    (group,) = assert_fuses(step, random_tensor(MANY))
+    (group,) = assert_fuses(step, random_tensor(LARGE_ARRAY_SIZE))
     assert names(group) == ["sin", "multiply", "cos"]
 
 
 def test_two_chains_are_merged():
     (group,) = assert_fuses(
-        lambda a, b: [tf.sin(a) + tf.cos(b)], random_tensor(MANY), random_tensor(MANY)
+        lambda a, b: [tf.sin(a) + tf.cos(b)],
+        random_tensor(LARGE_ARRAY_SIZE),
+        random_tensor(LARGE_ARRAY_SIZE),
     )
     assert names(group) == ["sin", "cos", "add"]
 
@@ -176,7 +178,9 @@ def test_chains_with_mutual_dependencies_are_not_merged():
         q = tf.tanh(q) * 2.0
         return [p, q, p + q]
 
-    first, second = assert_fuses(step, random_tensor(MANY), random_tensor(MANY), into=2)
+    first, second = assert_fuses(
+        step, random_tensor(LARGE_ARRAY_SIZE), random_tensor(LARGE_ARRAY_SIZE), into=2
+    )
     assert names(first) == ["cos", "tanh", "multiply"]
     assert names(second) == ["sin", "exp", "multiply", "add"]
 
@@ -185,7 +189,7 @@ def test_arrays_of_different_shapes_are_fused_separately():
     def step(a, b):
         return [tf.sin(a) * 2.0, tf.cos(b) * 2.0]
 
-    assert_fuses(step, random_tensor(MANY), random_tensor(2, MANY), into=2)
+    assert_fuses(step, random_tensor(LARGE_ARRAY_SIZE), random_tensor(2, LARGE_ARRAY_SIZE), into=2)
 
 
 def test_only_values_read_outside_the_group_are_written():
@@ -194,13 +198,15 @@ def test_only_values_read_outside_the_group_are_written():
         z = tf.exp(y)
         return [z * 2.0, tf.reverse(y, [0])]
 
-    (group,) = assert_fuses(step, random_tensor(MANY))
+    (group,) = assert_fuses(step, random_tensor(LARGE_ARRAY_SIZE))
     y, z = group.calls[0].outputs[0], group.calls[-1].outputs[0]
     assert group.outputs == (y, z)
 
 
 def test_unused_calls_are_dropped():
-    recorded, kept = record(lambda x: [tf.sin(x), tf.exp(tf.cos(x)) * 2.0][:1], random_tensor(MANY))
+    recorded, kept = record(
+        lambda x: [tf.sin(x), tf.exp(tf.cos(x)) * 2.0][:1], random_tensor(LARGE_ARRAY_SIZE)
+    )
 
     assert fuse(recorded.calls, recorded.specs, kept) == recorded.calls[:1]
 
@@ -208,10 +214,10 @@ def test_unused_calls_are_dropped():
 # Broadcasting
 
 SHAPES = {
-    "scalars": ((MANY,), (), (1,)),
-    "rows": ((MANY // 64, 64), (64,), (1, 64)),
-    "columns": ((MANY // 64, 64), (MANY // 64, 1), ()),
-    "both": ((MANY // 64, 64), (64,), (MANY // 64, 1)),
+    "scalars": ((LARGE_ARRAY_SIZE,), (), (1,)),
+    "rows": ((LARGE_ARRAY_SIZE // 64, 64), (64,), (1, 64)),
+    "columns": ((LARGE_ARRAY_SIZE // 64, 64), (LARGE_ARRAY_SIZE // 64, 1), ()),
+    "both": ((LARGE_ARRAY_SIZE // 64, 64), (64,), (LARGE_ARRAY_SIZE // 64, 1)),
     "middle": ((64, 32, 64), (64, 1, 64), (32, 1)),
     "batches": ((64, 32, 64), (32, 64), (64, 1, 1)),
     "none": ((64, 32, 64), (64, 32, 64), (64, 32, 64)),
@@ -233,14 +239,16 @@ def test_inputs_are_broadcast(shapes):
 def test_a_row_longer_than_a_block_is_not_fused():
     step = lambda a, b: [(a + b) * 2.0]  # noqa: E731
 
-    assert_fuses(step, random_tensor(2, 2 * MANY), random_tensor(2 * MANY), into=0)
+    assert_fuses(
+        step, random_tensor(2, 2 * LARGE_ARRAY_SIZE), random_tensor(2 * LARGE_ARRAY_SIZE), into=0
+    )
 
 
 def test_a_broadcast_is_not_materialized():
     def step(x, s):
         return [tf.sin(x) * tf.broadcast_to(s, x.shape)]
 
-    (group,) = assert_fuses(step, random_tensor(MANY), random_tensor())
+    (group,) = assert_fuses(step, random_tensor(LARGE_ARRAY_SIZE), random_tensor())
     assert names(group) == ["sin", "multiply"]
 
 
@@ -249,20 +257,20 @@ def test_a_broadcast_that_is_a_result_is_kept():
         wide = tf.broadcast_to(s, x.shape)
         return [tf.sin(x) * wide, wide]
 
-    assert_fuses(step, random_tensor(MANY), random_tensor())
+    assert_fuses(step, random_tensor(LARGE_ARRAY_SIZE), random_tensor())
 
 
 def test_a_function_of_a_broadcast_has_the_full_shape():
     def step(s):
-        wide = tf.broadcast_to(s, [MANY])
+        wide = tf.broadcast_to(s, [LARGE_ARRAY_SIZE])
         return [tf.reduce_sum(tf.nn.elu(wide)), tf.nn.elu(wide) * 2.0]
 
     assert_fuses(step, random_tensor(), into=2)
 
 
 def test_multiplications_by_constant_ones_are_removed():
-    ones, twos = (wrap(np.broadcast_to(np.float32(n), MANY)) for n in (1, 2))
-    recorded, kept = record(lambda x: [tf.sin(x) * ones * twos], random_tensor(MANY))
+    ones, twos = (wrap(np.broadcast_to(np.float32(n), LARGE_ARRAY_SIZE)) for n in (1, 2))
+    recorded, kept = record(lambda x: [tf.sin(x) * ones * twos], random_tensor(LARGE_ARRAY_SIZE))
     constants = {v: a for v, a in inputs_of(recorded).items() if v}
     (group,) = fuse(recorded.calls, recorded.specs, kept, constants=constants)
 
@@ -276,7 +284,9 @@ def test_multiplications_by_constant_ones_are_removed():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [MANY, MANY + 1, 3 * MANY + 77, 1_000_000])
+@pytest.mark.parametrize(
+    "size", [LARGE_ARRAY_SIZE, LARGE_ARRAY_SIZE + 1, 3 * LARGE_ARRAY_SIZE + 77, 1_000_000]
+)
 def test_sums_are_bit_for_bit_identical_to_numpy(size, dtype):
     def step(x):
         y = tf.exp(x)
@@ -291,13 +301,15 @@ def test_sums_over_all_axes_support_keepdims_and_any_axis_order():
         y = tf.exp(x)
         return [tf.reduce_sum(y, keepdims=True), tf.reduce_mean(y, axis=[1, 0])]
 
-    (group,) = assert_fuses(step, random_tensor(64, MANY // 64))
+    (group,) = assert_fuses(step, random_tensor(64, LARGE_ARRAY_SIZE // 64))
     assert names(group) == ["exp", "sum", "mean"]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int32, np.complex64])
 def test_sums_of_other_dtypes_are_not_fused(dtype):
-    (group,) = assert_fuses(lambda x: [tf.reduce_sum(x * x + x)], random_tensor(MANY, dtype=dtype))
+    (group,) = assert_fuses(
+        lambda x: [tf.reduce_sum(x * x + x)], random_tensor(LARGE_ARRAY_SIZE, dtype=dtype)
+    )
 
     assert names(group) == ["multiply", "add"]
 
@@ -307,7 +319,7 @@ def test_sums_over_some_axes_are_not_fused():
         y = tf.exp(x) * 2.0
         return [tf.reduce_sum(y, axis=0), tf.reduce_sum(y, axis=1)]
 
-    (group,) = assert_fuses(step, random_tensor(64, MANY // 64))
+    (group,) = assert_fuses(step, random_tensor(64, LARGE_ARRAY_SIZE // 64))
     assert names(group) == ["exp", "multiply"]
 
 
@@ -317,10 +329,10 @@ def test_sums_over_some_axes_are_not_fused():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Lowers the thresholds, so that small arrays are fused."""
-    monkeypatch.setattr(grouping, "MANY", 100)
-    monkeypatch.setattr(grouping, "BLOCK", 200)
-    monkeypatch.setattr(fused_module, "BLOCK", 200)
-    monkeypatch.setattr(fused_module, "_MIN_THREADED_WORK", 2000)
+    monkeypatch.setattr(grouping, "LARGE_ARRAY_SIZE", 100)
+    monkeypatch.setattr(grouping, "FUSED_BLOCK_SIZE", 200)
+    monkeypatch.setattr(fused_module, "FUSED_BLOCK_SIZE", 200)
+    monkeypatch.setattr(fused_module, "MIN_FUSED_THREADED_WORK", 2000)
     monkeypatch.setattr(_sums, "as_product", lambda *_: None)  # pairwise, as for large arrays
 
 
@@ -507,7 +519,7 @@ def without_views(calls):
 
 
 def test_the_memory_of_dead_inputs_is_reused():
-    recorded, kept = record(lambda x: [tf.exp(x) * 2.0 + x], random_tensor(MANY))
+    recorded, kept = record(lambda x: [tf.exp(x) * 2.0 + x], random_tensor(LARGE_ARRAY_SIZE))
     (y,) = kept
     (group,) = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     x = recorded.arrays[0].copy()
@@ -520,9 +532,9 @@ def test_the_memory_of_dead_inputs_is_reused():
 
 def test_constants_that_only_start_with_the_identity_element_are_kept():
     x, factor, offset = (
-        random_tensor(MANY, dtype=np.float64),
-        np.arange(1.0, MANY + 1),
-        np.arange(MANY),
+        random_tensor(LARGE_ARRAY_SIZE, dtype=np.float64),
+        np.arange(1.0, LARGE_ARRAY_SIZE + 1),
+        np.arange(LARGE_ARRAY_SIZE),
     )
     f = tf.function(lambda x: tf.exp(tf.sin(x)) * factor + offset.astype(float))
 
@@ -537,7 +549,7 @@ def test_memory_is_not_reused_while_it_is_still_read():
         y = tf.sin(x)
         return [y * 2.0, y + x]
 
-    recorded, kept = record(step, random_tensor(MANY))
+    recorded, kept = record(step, random_tensor(LARGE_ARRAY_SIZE))
     steps = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     inputs = {v: a.copy() for v, a in inputs_of(recorded).items()}
     values = replay(steps, inputs)
@@ -552,7 +564,7 @@ def test_memory_that_a_later_call_reads_is_not_reused():
     def step(x):
         return [tf.exp(x) * 2.0, tf.reverse(x, [0])]
 
-    recorded, kept = record(step, random_tensor(MANY))
+    recorded, kept = record(step, random_tensor(LARGE_ARRAY_SIZE))
     steps = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     values = replay(steps, {v: a.copy() for v, a in inputs_of(recorded).items()})
 
@@ -562,7 +574,7 @@ def test_memory_that_a_later_call_reads_is_not_reused():
 
 @pytest.mark.parametrize("layout", ["transposed", "read-only"])
 def test_transposed_and_read_only_memory_is_not_reused(layout):
-    recorded, kept = record(lambda x: [tf.exp(x) * 2.0], random_tensor(64, MANY // 64))
+    recorded, kept = record(lambda x: [tf.exp(x) * 2.0], random_tensor(64, LARGE_ARRAY_SIZE // 64))
     (y,) = kept
     (group,) = fuse(recorded.calls, recorded.specs, kept, dead=frozenset({0}))
     x = recorded.arrays[0].T.copy().T if layout == "transposed" else recorded.arrays[0].copy()
@@ -603,9 +615,9 @@ def test_several_threads_can_run_a_group_at_once():
         assert_same(result, recorded.arrays[y])
 
 
-@pytest.mark.parametrize("index", [0, MANY // 2, 8 * MANY - 1])
+@pytest.mark.parametrize("index", [0, LARGE_ARRAY_SIZE // 2, 8 * LARGE_ARRAY_SIZE - 1])
 def test_an_error_in_a_block_is_raised(index):
-    a = tf.constant(np.arange(1, 8 * MANY + 1, dtype=np.int32))
+    a = tf.constant(np.arange(1, 8 * LARGE_ARRAY_SIZE + 1, dtype=np.int32))
     recorded, kept = record(lambda a, b: [tf.abs(a // b) + a], a, a)
     (group,) = fuse(recorded.calls, recorded.specs, kept)
     b = recorded.arrays[0].copy()
@@ -654,11 +666,11 @@ def test_the_generated_source():
     assert repr(group) == "<fused on (2048, 64): add, relu, multiply, tanh, subtract>"
 
 
-LARGE = FREED // 4  # replays fuse calls on at least this many float32 elements
+LARGE = MIN_FREED_BYTES // 4  # replays fuse calls on at least this many float32 elements
 
 
 def test_a_segment_between_guards_checks_only_its_own_constants(monkeypatch):
-    monkeypatch.setattr(grouping, "MANY", 2)
+    monkeypatch.setattr(grouping, "LARGE_ARRAY_SIZE", 2)
     checked = []
     is_uniform = grouping._is_uniform
     monkeypatch.setattr(grouping, "_is_uniform", lambda x: checked.append(x) or is_uniform(x))
@@ -678,7 +690,7 @@ def test_a_segment_between_guards_checks_only_its_own_constants(monkeypatch):
 
 
 def test_the_generated_source_does_not_shadow_bool(monkeypatch):
-    monkeypatch.setattr(grouping, "MANY", 2)
+    monkeypatch.setattr(grouping, "LARGE_ARRAY_SIZE", 2)
 
     @tf.function
     def f(x):

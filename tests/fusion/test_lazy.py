@@ -197,16 +197,16 @@ def test_inputs_are_freed_by_the_evaluation():
 def test_a_long_chain_is_computed_in_groups_of_limited_size():
     x = y = tf.constant(numbers(4))
     expected = x.numpy()
-    for _ in range(3 * deferred_calls.MAX_CALLS):
+    for _ in range(3 * deferred_calls.MAX_DEFERRED_CALLS):
         y = tf.sin(y) + x
-        assert len(y._spec.group.calls) <= deferred_calls.MAX_CALLS
+        assert len(y._spec.group.calls) <= deferred_calls.MAX_DEFERRED_CALLS
         expected = np.sin(expected) + x.numpy()
 
     np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize(
-    "length", range(deferred_calls.MAX_CALLS - 2, deferred_calls.MAX_CALLS + 2)
+    "length", range(deferred_calls.MAX_DEFERRED_CALLS - 2, deferred_calls.MAX_DEFERRED_CALLS + 2)
 )
 def test_a_sum_that_does_not_fit_in_the_group_is_computed_immediately(length):
     x = numbers(2000)
@@ -241,7 +241,7 @@ def test_a_group_keeps_only_a_few_arrays_alive():
 
 
 def test_a_group_keeps_fewer_large_arrays_alive(monkeypatch):
-    monkeypatch.setattr(deferred_calls, "_BYTES", 1)
+    monkeypatch.setattr(deferred_calls, "MAX_DEFERRED_BYTES", 1)
     y = tf.sin(tf.constant(numbers(4)))
     for seed in range(5):
         y = y + tf.constant(numbers(4, seed=seed))

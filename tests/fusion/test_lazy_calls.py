@@ -42,7 +42,7 @@ def test_a_chain_on_a_million_elements_is_deferred():
 
 
 def test_small_arrays_and_cheap_calls_on_medium_ones_are_not_deferred():
-    x = tf.constant(numbers(lazy_calls.LEAST))
+    x = tf.constant(numbers(lazy_calls.MIN_DEFERRED_SIZE))
 
     assert not is_deferred(tf.sin(tf.constant(numbers(1000))))
     assert not is_deferred(x + x)

@@ -34,10 +34,10 @@ WITH_OUT = [case for case in ELEMENTWISE if case.primitive.writes is not None]
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Lowers the thresholds for blocks, which two threads share on any machine."""
-    monkeypatch.setattr(blocks, "LARGE", 100)
-    monkeypatch.setattr(blocks, "HUGE", 100)
-    monkeypatch.setattr(blocks, "BLOCK", 96)
-    monkeypatch.setattr(blocks, "LONG", 160)
+    monkeypatch.setattr(blocks, "MIN_THREADED_SIZE_IF_COSTLY", 100)
+    monkeypatch.setattr(blocks, "MIN_THREADED_SIZE_IF_CHEAP", 100)
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 96)
+    monkeypatch.setattr(blocks, "UFUNC_BLOCK_SIZE", 160)
     monkeypatch.setattr(blocks, "processors", lambda: 2)
 
 
@@ -158,13 +158,13 @@ def test_rules_in_blocks_match_rules_on_entire_arrays(case, g, monkeypatch):
     for rule in filter(None, case.primitive.partials):
         in_blocks = run(rule, g, y, *inputs, **case.attrs)
         with monkeypatch.context() as patch:
-            patch.setattr(blocks, "LARGE", 1 << 20)
-            patch.setattr(blocks, "HUGE", 1 << 20)
+            patch.setattr(blocks, "MIN_THREADED_SIZE_IF_COSTLY", 1 << 20)
+            patch.setattr(blocks, "MIN_THREADED_SIZE_IF_CHEAP", 1 << 20)
             assert_same(in_blocks, run(rule, g, y, *inputs, **case.attrs))
 
 
 def test_large_string_arrays_are_concatenated():
-    x = tf.constant(np.full(blocks.LARGE, b"a", object))
+    x = tf.constant(np.full(blocks.MIN_THREADED_SIZE_IF_COSTLY, b"a", object))
 
     assert set((x + x).numpy()) == {b"aa"}
 

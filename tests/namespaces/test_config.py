@@ -185,7 +185,7 @@ def test_set_jit_accepts_a_boolean():
 
 
 def test_results_with_one_thread_are_identical():
-    x = tf.constant(np.linspace(0.0, 1.0, blocks.LARGE * 2))
+    x = tf.constant(np.linspace(0.0, 1.0, blocks.MIN_THREADED_SIZE_IF_COSTLY * 2))
     expected = tf.exp(x).numpy()
     tf.config.threading.set_intra_op_parallelism_threads(1)
     try:

@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 import retrograde as tf
-from retrograde.fusion.blocks import LARGE
+from retrograde.fusion.blocks import MIN_THREADED_SIZE_IF_COSTLY
 from retrograde.ops import _normal_distribution as kernels
 from retrograde.ops.elementary import normal_cdf
 
@@ -43,14 +43,23 @@ def test_special_values():
 
 
 @pytest.mark.parametrize("f", [tf.math.erf, normal_cdf, tf.nn.gelu], ids=["erf", "cdf", "gelu"])
-@pytest.mark.parametrize("size", [kernels.VECTORIZED - 1, kernels.VECTORIZED, LARGE + 1])
+@pytest.mark.parametrize(
+    "size", [kernels.VECTORIZED - 1, kernels.VECTORIZED, MIN_THREADED_SIZE_IF_COSTLY + 1]
+)
 def test_functions_agree_with_float64_at_all_sizes(f, size):
     x = np.random.default_rng(size).normal(0.0, 3.0, size)
     single = f(tf.constant(x, tf.float32)).numpy()
     np.testing.assert_allclose(single, f(tf.constant(x)).numpy(), 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("size", [LARGE - 1, LARGE + 1, 3 * LARGE + 100])
+@pytest.mark.parametrize(
+    "size",
+    [
+        MIN_THREADED_SIZE_IF_COSTLY - 1,
+        MIN_THREADED_SIZE_IF_COSTLY + 1,
+        3 * MIN_THREADED_SIZE_IF_COSTLY + 100,
+    ],
+)
 def test_results_do_not_depend_on_blocks(size):
     x = np.random.default_rng(0).normal(0.0, 3.0, size).astype(np.float32)
     np.testing.assert_array_equal(tf.math.erf(x).numpy(), kernels.erf(x))

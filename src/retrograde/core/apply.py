@@ -20,7 +20,7 @@ from retrograde.core.tensor import Tensor, wrap
 from retrograde.values import dtypes
 from retrograde.values.errors import OpError, exhausted, invalid, is_out_of_memory
 from retrograde.values.shapes import broadcast
-from retrograde.values.thresholds import MANY
+from retrograde.values.thresholds import LARGE_ARRAY_SIZE
 
 PRIMITIVES: dict[str, Primitive] = {}
 
@@ -48,10 +48,10 @@ class Primitive:
     `error_message(*specs, **attrs)` returns the message, or `None` for the default message.
 
     `partials`, for elementwise primitives, are the rules for inputs that are not broadcast.
-    `on_many` is the kernel for arrays of `MANY` elements or more. `writes`, if the kernel can write
-    its result into an array, says when. `defer(inputs, attrs)`, if calls can be evaluated lazily,
-    returns a lazy tensor, or `None` for a call that has to run now. `on_strings` is the kernel for
-    strings. They are rare, so it is tried last.
+    `on_many` is the kernel for arrays of `LARGE_ARRAY_SIZE` or more elements. `writes`, if the
+    kernel can write its result into an array, says when. `defer(inputs, attrs)`, if calls can be
+    evaluated lazily, returns a lazy tensor, or `None` for a call that has to run now. `on_strings`
+    is the kernel for strings. They are rare, so it is tried last.
     """
 
     pure = True  # unlike a host callback, it depends on its inputs only
@@ -117,7 +117,7 @@ class Primitive:
         if type(first) is ndarray and (
             len(inputs) == 1 or (len(inputs) == 2 and type(inputs[1]) is ndarray)
         ):
-            kernel = self.on_numpy if first.size < MANY else self.on_many
+            kernel = self.on_numpy if first.size < LARGE_ARRAY_SIZE else self.on_many
             return kernel(*inputs, **attrs)
         for x in inputs:
             if isinstance(x, Tensor):
@@ -125,7 +125,7 @@ class Primitive:
                 return apply(self, whole, attrs)
         if namespaces.foreign and namespaces.involves_foreign(inputs):
             return _run_foreign(self, inputs, attrs)
-        kernel = self.on_numpy if first.size < MANY else self.on_many
+        kernel = self.on_numpy if first.size < LARGE_ARRAY_SIZE else self.on_many
         return kernel(*inputs, **attrs)
 
     def run(self, arrays: Sequence[Any], attrs: dict) -> Any:
@@ -138,7 +138,7 @@ class Primitive:
         xp = namespaces.namespace_of(arrays) if namespaces.foreign else np
         if xp is not np:
             return namespaces.run(self.kernel, arrays, attrs)
-        kernel = self.on_numpy if arrays[0].size < MANY else self.on_many
+        kernel = self.on_numpy if arrays[0].size < LARGE_ARRAY_SIZE else self.on_many
         return kernel(*arrays, **attrs)
 
     def plan(self, key: tuple[int, ...]) -> Plan | Literal[False]:
@@ -200,7 +200,7 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
             dtype, accepts = a1.dtype, primitive.accepts
             if accepts is not None and (dtype is not a2.dtype or dtype not in accepts):
                 _check_dtypes(primitive, [a1, a2])
-            if (small := a1.size < MANY) or (y := _deferred(primitive, inputs)) is None:
+            if (small := a1.size < LARGE_ARRAY_SIZE) or (y := _deferred(primitive, inputs)) is None:
                 value = quietly(primitive.on_numpy if small else primitive.on_many, a1, a2)
             else:
                 return y
@@ -208,7 +208,9 @@ def apply(primitive: Primitive, inputs: tuple[Tensor, ...], attrs: dict = NO_ATT
             array, accepts = inputs[0]._array, primitive.accepts
             if accepts is not None and array.dtype not in accepts:
                 _check_dtypes(primitive, [array])
-            if (small := array.size < MANY) or (y := _deferred(primitive, inputs)) is None:
+            if (small := array.size < LARGE_ARRAY_SIZE) or (
+                y := _deferred(primitive, inputs)
+            ) is None:
                 value = quietly(primitive.on_numpy if small else primitive.on_many, array)
             else:
                 return y
@@ -234,7 +236,7 @@ def _deferred(primitive: Primitive, inputs: tuple, attrs: dict = NO_ATTRS) -> Te
 def _evaluate(primitive: Primitive, arrays: list, attrs: dict, quietly: Callable) -> Any:
     if primitive.accepts is not None:
         _check_dtypes(primitive, arrays)
-    kernel = primitive.on_numpy if arrays[0].size < MANY else primitive.on_many
+    kernel = primitive.on_numpy if arrays[0].size < LARGE_ARRAY_SIZE else primitive.on_many
     return quietly(kernel, *arrays, **attrs)
 
 

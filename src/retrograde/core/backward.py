@@ -17,8 +17,7 @@ from retrograde.core.tensor import Tensor
 from retrograde.values import dtypes
 from retrograde.values.errors import exhausted, is_out_of_memory
 from retrograde.values.reference_counts import count, unshared_count
-from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL
-from retrograde.values.thresholds import MANY
+from retrograde.values.thresholds import LARGE_ARRAY_SIZE, MAX_SIZE_CHECKED_FOR_NAN
 
 _REAL_SCALARS = frozenset((np.float16, np.float32, np.float64))  # the types of most losses
 
@@ -126,13 +125,17 @@ class Cotangents(dict):
         if before is None:
             if value is not None:
                 self[key] = value
-        elif key in self._owned and type(value) is np.ndarray and before.size < MANY:
+        elif key in self._owned and type(value) is np.ndarray and before.size < LARGE_ARRAY_SIZE:
             np.add(before, value, before)
-        elif type(before) is np.ndarray and before.size >= MANY and self._owns(key, value):
+        elif (
+            type(before) is np.ndarray
+            and before.size >= LARGE_ARRAY_SIZE
+            and self._owns(key, value)
+        ):
             required.add.on_many(before, value, out=before)
         elif value is not None:
             is_sparse = type(before) is IndexedSlices or type(value) is IndexedSlices
-            if is_sparse or (type(before) is np.ndarray and before.size >= MANY):
+            if is_sparse or (type(before) is np.ndarray and before.size >= LARGE_ARRAY_SIZE):
                 total = indexed_slices.add(before, value)
             else:
                 total = before + value
@@ -215,7 +218,7 @@ def is_finite(g: Any) -> bool:
 
 def _are_finite(array: Any, g: Any) -> bool:
     """Returns whether a target and its cotangent are finite. Large arrays are not checked."""
-    return array.size > _SMALL or (is_finite(array) and is_finite(g))
+    return array.size > MAX_SIZE_CHECKED_FOR_NAN or (is_finite(array) and is_finite(g))
 
 
 def depending_on(source_ids: set[int], entries: list[tuple]) -> set[int]:

@@ -17,7 +17,7 @@ from retrograde.values.dtypes import DType
 from retrograde.values.holder import Holder
 from retrograde.values.shapes import TensorShape
 from retrograde.values.specs import TypeSpec
-from retrograde.values.thresholds import MANY
+from retrograde.values.thresholds import LARGE_ARRAY_SIZE
 
 
 def _is_array(value: Any) -> bool:
@@ -184,7 +184,7 @@ def add(a: Any, b: Any) -> Any:
         indices = concat(*_unify_dtypes(a._indices, b._indices), axis=0)
         return IndexedSlices(concat(a._values, b._values, axis=0), indices, a._dense_shape)
     a, b = as_dense(a), as_dense(b)
-    if type(a) is np.ndarray and a.size >= MANY:
+    if type(a) is np.ndarray and a.size >= LARGE_ARRAY_SIZE:
         return required.add.on_many(a, b)
     return a + b
 

@@ -17,7 +17,7 @@ from retrograde.diagnose.calls import RecordedCall, Values, calls_between, value
 from retrograde.diagnose.rendering import Report, Table, format_source_line
 from retrograde.values import dtypes
 from retrograde.values.source_location import SourceLocation
-from retrograde.values.thresholds import MANY
+from retrograde.values.thresholds import LARGE_ARRAY_SIZE
 
 _SHOWN = 12  # rows of each table
 
@@ -58,7 +58,9 @@ def _forward_time(call: RecordedCall, values: Values, repeats: int) -> float | N
     inputs = values.inputs(call)
     if call.primitive is None or not all(isinstance(x, (np.ndarray, np.generic)) for x in inputs):
         return None
-    kernel = call.primitive.on_numpy if inputs[0].size < MANY else call.primitive.on_many
+    kernel = (
+        call.primitive.on_numpy if inputs[0].size < LARGE_ARRAY_SIZE else call.primitive.on_many
+    )
     quietly = thread.recorders.quietly
     return _shortest_time(lambda: quietly(kernel, *inputs, **call.attrs), repeats)
 

@@ -22,15 +22,17 @@ import numpy as np
 
 from retrograde.fusion import blocks
 from retrograde.values.locks import fork_safe_lock
-from retrograde.values.thresholds import ONE_BLAS_THREAD as SMALL
-from retrograde.values.thresholds import SHARED_STACK as LARGE
-from retrograde.values.thresholds import STACK_SHARE as _SHARE
-from retrograde.values.thresholds import TWO_BLAS_THREADS as MEDIUM
+from retrograde.values.thresholds import (
+    MAX_CAPPED_WORK,
+    MAX_SINGLE_THREADED_WORK,
+    MIN_SHARED_STACK_WORK,
+    STACK_SHARE_WORK,
+)
 
 
 def dot(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """Returns the product of two matrices."""
-    if SMALL < a.size * b.shape[1] <= MEDIUM:
+    if MAX_SINGLE_THREADED_WORK < a.size * b.shape[1] <= MAX_CAPPED_WORK:
         with ONE_THREAD:
             return a.dot(b) if out is None else np.matmul(a, b, out=out)
     return a.dot(b) if out is None else np.matmul(a, b, out=out)
@@ -39,7 +41,7 @@ def dot(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarr
 def matmul_stacks(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Returns the products of the matrices in two stacks, whose leading axes broadcast."""
     each = a.shape[-2] * a.shape[-1] * b.shape[-1]
-    if each <= SMALL // 8 or each > MEDIUM:
+    if each <= MAX_SINGLE_THREADED_WORK // 8 or each > MAX_CAPPED_WORK:
         return np.matmul(a, b)
     with ONE_THREAD:
         y = _shared_products(a, b, each) if a.shape[:-2] == b.shape[:-2] else None
@@ -48,13 +50,13 @@ def matmul_stacks(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _shared_products(a: np.ndarray, b: np.ndarray, each: int) -> np.ndarray | None:
     """Computes `matmul_stacks` with threads; `None` if the stack is too small or not contiguous."""
-    if a.size * b.shape[-1] < LARGE:
+    if a.size * b.shape[-1] < MIN_SHARED_STACK_WORK:
         return None
     y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))
     first, second, products = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, y))
     if not (np.may_share_memory(first, a) and np.may_share_memory(second, b)):
         return None
-    step = max(1, _SHARE // each)
+    step = max(1, STACK_SHARE_WORK // each)
 
     def work(parts: Iterator[int]) -> None:
         for i in parts:

@@ -13,10 +13,12 @@ import numpy as np
 from retrograde.core import floating_point_flags
 from retrograde.core.recorders import quiet_context
 from retrograde.fusion.processors import processors
-from retrograde.values.thresholds import BLOCK
-from retrograde.values.thresholds import THREADED_IF_CHEAP as HUGE  # noqa: F401  (kernels compare with it)
-from retrograde.values.thresholds import THREADED_IF_COSTLY as LARGE
-from retrograde.values.thresholds import UFUNC_BLOCK as LONG
+from retrograde.values.thresholds import (
+    BLOCK_SIZE,
+    MIN_THREADED_SIZE_IF_CHEAP,  # noqa: F401  (kernels compare with it)
+    MIN_THREADED_SIZE_IF_COSTLY,
+    UFUNC_BLOCK_SIZE,
+)
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -64,10 +66,12 @@ def run_in_blocks(
                 f(*_slice_all(flat, start, stop), out=y[start:stop], **attrs)
 
     # A single ufunc does not benefit from cache, and short blocks of cheap work cost too much.
-    max_size = LONG if isinstance(f, np.ufunc) or not costly else BLOCK
+    max_size = UFUNC_BLOCK_SIZE if isinstance(f, np.ufunc) or not costly else BLOCK_SIZE
     count = threads()
     run_shared(
-        work, _tapered_blocks(y.size, max_size, BLOCK // 8 if costly else BLOCK, count), count - 1
+        work,
+        _tapered_blocks(y.size, max_size, BLOCK_SIZE // 8 if costly else BLOCK_SIZE, count),
+        count - 1,
     )
     return out
 
@@ -122,7 +126,7 @@ def run_in_slices(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarr
     count = len(out)
     if not out.size or not count:
         return out
-    slice_size = max(1, BLOCK * 8 * count // sum(a.size for a in (out, *arrays)))
+    slice_size = max(1, BLOCK_SIZE * 8 * count // sum(a.size for a in (out, *arrays)))
 
     def work(parts: Iterator) -> None:
         for start, stop in parts:
@@ -131,7 +135,7 @@ def run_in_slices(f: Callable, out: np.ndarray, *arrays: np.ndarray) -> np.ndarr
             if y is not target:
                 target[...] = y
 
-    helpers = 0 if out.size < LARGE else threads() - 1
+    helpers = 0 if out.size < MIN_THREADED_SIZE_IF_COSTLY else threads() - 1
     slice_size = min(slice_size, -(-count // (helpers + 1)))
     run_shared(
         work, [(i, min(i + slice_size, count)) for i in range(0, count, slice_size)], helpers
@@ -178,7 +182,7 @@ def threaded_sum(x: np.ndarray) -> Any:
         for start, stop in parts:
             sums[start, stop] = np.add.reduce(x[start:stop])
 
-    run_shared(work, halves(x.size, LONG), threads() - 1)
+    run_shared(work, halves(x.size, UFUNC_BLOCK_SIZE), threads() - 1)
     return sum_of_halves(sums, 0, x.size)
 
 

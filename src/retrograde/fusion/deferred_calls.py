@@ -21,9 +21,7 @@ from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor
 from retrograde.values.errors import allocate
 from retrograde.values.locks import fork_safe_lock
-from retrograde.values.thresholds import DEFERRED_ARRAYS
-from retrograde.values.thresholds import DEFERRED_BYTES as _BYTES
-from retrograde.values.thresholds import DEFERRED_CALLS as MAX_CALLS
+from retrograde.values.thresholds import MAX_DEFERRED_ARRAYS, MAX_DEFERRED_BYTES, MAX_DEFERRED_CALLS
 
 _new = object.__new__
 
@@ -94,10 +92,10 @@ class DeferredCalls:
         return y
 
     def _is_full(self) -> bool:
-        arrays, (always, most) = self._arrays, DEFERRED_ARRAYS
-        if arrays > always and (arrays > most or self._bytes > _BYTES):
+        arrays, (always, most) = self._arrays, MAX_DEFERRED_ARRAYS
+        if arrays > always and (arrays > most or self._bytes > MAX_DEFERRED_BYTES):
             return True
-        return len(self.calls) >= MAX_CALLS
+        return len(self.calls) >= MAX_DEFERRED_CALLS
 
     def _number(self, value: Any) -> int:
         if type(value) is Deferred:

@@ -9,8 +9,8 @@ from retrograde.core.backward import Cotangents, backward_pass, depending_on, is
 from retrograde.core.recorders import thread
 from retrograde.core.tape_arguments import seed
 from retrograde.core.tensor import Tensor
-from retrograde.fusion.deferred_calls import MAX_CALLS, compute_only, group_of
-from retrograde.values.thresholds import CHECKED_FOR_NAN as _SMALL
+from retrograde.fusion.deferred_calls import MAX_DEFERRED_CALLS, compute_only, group_of
+from retrograde.values.thresholds import MAX_SIZE_CHECKED_FOR_NAN
 
 _CALLS_PER_RULE = 3  # at most
 
@@ -40,7 +40,7 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     if recorders or recorders.backward_pass is not None or tape._persistent or group is None:
         return None
     entries = tape._entries
-    if not _are_lazy(entries, MAX_CALLS - len(group.calls)):
+    if not _are_lazy(entries, MAX_DEFERRED_CALLS - len(group.calls)):
         return None
     cotangents = _LazyCotangents()
     for x in targets:
@@ -52,7 +52,9 @@ def fused_gradient(tape: Any, targets: list, sources: list, frame: FrameType) ->
     if cotangents.flagged or not all([isinstance(g, Tensor) for g in gradients]):
         return None
     flagged = compute_only([*targets, *gradients]) or group.flagged
-    if flagged or not all([x._spec.size > _SMALL or is_finite(x._array) for x in targets]):
+    if flagged or not all(
+        [x._spec.size > MAX_SIZE_CHECKED_FOR_NAN or is_finite(x._array) for x in targets]
+    ):
         return None
     tape._use_up(frame)
     tape._monitored = True

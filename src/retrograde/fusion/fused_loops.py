@@ -15,8 +15,7 @@ from retrograde.core.rules import Spec
 from retrograde.fusion import blocks
 from retrograde.fusion.output_arguments import COSTLY, out_argument_of
 from retrograde.values.source import SourceWriter, literal
-from retrograde.values.thresholds import FUSED_BLOCK as BLOCK
-from retrograde.values.thresholds import FUSED_THREADED as _MIN_THREADED_WORK
+from retrograde.values.thresholds import FUSED_BLOCK_SIZE, MIN_FUSED_THREADED_WORK
 
 _LEAST_BLOCK = 128  # elements along the axes that are split
 _COSTLY_WEIGHT = 8  # a sine takes this many times as long as a product
@@ -121,7 +120,7 @@ class Fused:
     def is_worth_threads(self) -> bool:
         """Returns whether there is enough work for several threads."""
         weight = sum(_COSTLY_WEIGHT if call.primitive in COSTLY else 1 for call in self.calls)
-        return weight * math.prod(self.shape) >= _MIN_THREADED_WORK
+        return weight * math.prod(self.shape) >= MIN_FUSED_THREADED_WORK
 
 
 def is_sum(call: Call) -> bool:
@@ -180,7 +179,7 @@ class _FusedSource:
         self.count = math.prod(fused.shape[: fused.lead])
         self.rest = fused.shape[fused.lead :]
         block_size = max(_LEAST_BLOCK, -(-self.count // 4))  # leaves blocks for a few threads
-        self.most = max(1, min(BLOCK // math.prod(self.rest), block_size))
+        self.most = max(1, min(FUSED_BLOCK_SIZE // math.prod(self.rest), block_size))
         self.rows: list[np.dtype] = []
         self.rows_of: dict[int, set[int]] = {}  # maps a value to the rows that its block is in
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.fusion.fused_loops import BLOCK, Fused, find_equal_value, is_sum
+from retrograde.fusion.fused_loops import FUSED_BLOCK_SIZE, Fused, find_equal_value, is_sum
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
-from retrograde.values.thresholds import MANY
+from retrograde.values.thresholds import LARGE_ARRAY_SIZE
 
 _CASTS = ("cast", "cast_discrete")
 
@@ -33,7 +33,9 @@ def fuse(
     may overwrite it. `constants` are the arrays of constant values. Uniform constants are read as
     scalars.
     """
-    if not any([math.prod(specs[n].shape) >= MANY for call in calls for n in call.outputs]):
+    if not any(
+        [math.prod(specs[n].shape) >= LARGE_ARRAY_SIZE for call in calls for n in call.outputs]
+    ):
         return list(calls)
     grouping = _Grouping(calls, specs, constants)
     for i in range(len(calls)):
@@ -95,7 +97,7 @@ class _Grouping:
         is_elementwise = call.primitive.partials is not None or call.primitive.name in _CASTS
         shape, dtype = self.specs[call.outputs[0]]
         specs = [self.specs[v] for v in reads if v not in self.uniform]
-        if not is_elementwise or math.prod(shape) < MANY:
+        if not is_elementwise or math.prod(shape) < LARGE_ARRAY_SIZE:
             return frozenset()
         if any(d.kind == "O" for d in (dtype, *(spec.dtype for spec in specs))):
             return frozenset()
@@ -233,7 +235,7 @@ def _topological_sort(depends_on: Mapping[int, set[int]]) -> list[int]:
 
 def _can_be_split(shape: tuple[int, ...], full: tuple[int, ...], lead: int) -> bool:
     """Returns whether an input of `shape` can be split along the first `lead` axes of `full`."""
-    if math.prod(full[lead:]) > BLOCK:
+    if math.prod(full[lead:]) > FUSED_BLOCK_SIZE:
         return False
     leading = ((1,) * (len(full) - len(shape)) + tuple(shape))[:lead]
     return leading == full[:lead] or math.prod(leading) == 1

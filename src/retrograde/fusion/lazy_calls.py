@@ -25,8 +25,7 @@ from retrograde.fusion.deferred_calls import Deferred, DeferredCalls, is_uniform
 from retrograde.fusion.output_arguments import COSTLY, out_argument_of, output_dtype
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import SourceWriter
-from retrograde.values.thresholds import DEFERRED as LEAST
-from retrograde.values.thresholds import DEFERRED_IF_CHEAP as _LEAST_IF_CHEAP
+from retrograde.values.thresholds import MIN_DEFERRED_SIZE, MIN_DEFERRED_SIZE_IF_CHEAP
 
 enabled = True
 
@@ -93,7 +92,7 @@ def _common_spec(inputs: tuple, group: DeferredCalls | None) -> Spec | None:
         return None
     if group is not None and group.spec == (shape, dtype):
         return group.spec
-    return Spec(shape, dtype) if math.prod(shape) >= LEAST else None
+    return Spec(shape, dtype) if math.prod(shape) >= MIN_DEFERRED_SIZE else None
 
 
 def _reads_deferred(inputs: tuple) -> bool:
@@ -103,7 +102,7 @@ def _reads_deferred(inputs: tuple) -> bool:
 
 def _starts_group(primitive: Primitive, spec: Spec) -> bool:
     """Returns whether to start a new group. For smaller or cheaper calls that costs too much."""
-    return enabled and (primitive in COSTLY or math.prod(spec.shape) >= _LEAST_IF_CHEAP)
+    return enabled and (primitive in COSTLY or math.prod(spec.shape) >= MIN_DEFERRED_SIZE_IF_CHEAP)
 
 
 @functools.lru_cache(maxsize=1024)

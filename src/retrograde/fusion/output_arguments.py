@@ -63,7 +63,9 @@ def large_array_kernel(primitive: Primitive) -> Callable:
 
     def run(*arrays: Any, out: np.ndarray | None = None, **attrs: Any) -> Any:
         first = arrays[0]
-        min_size = blocks.LARGE if costly else blocks.HUGE
+        min_size = (
+            blocks.MIN_THREADED_SIZE_IF_COSTLY if costly else blocks.MIN_THREADED_SIZE_IF_CHEAP
+        )
         if type(first) is np.ndarray and first.size >= min_size and first.dtype.kind != "O":
             if out_argument_of(primitive, arrays, attrs) is not None:
                 return run_in_blocks(

@@ -11,7 +11,7 @@ from retrograde.ops._sums import sum_floats
 from retrograde.values import dtypes
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.scipy_import import import_scipy
-from retrograde.values.thresholds import FEW
+from retrograde.values.thresholds import SMALL_ARRAY_SIZE
 
 HALF = frozenset({dtypes.float16.numpy_dtype, dtypes.bfloat16.numpy_dtype})
 
@@ -42,14 +42,19 @@ def fast_mask(xp, keep, x, out=None):
     """Returns `x` where `keep` is true, else 0."""
     if out is not None:
         return np.multiply(bits(x), keep, bits(out)).view(x.dtype)
-    if xp is np and keep.size > FEW and x.dtype in _BITS:
+    if xp is np and keep.size > SMALL_ARRAY_SIZE and x.dtype in _BITS:
         return (bits(x) * keep).view(x.dtype)
     return xp.where(keep, x, zero(x.dtype))
 
 
 def fast_where(xp, condition, x1, x2, out=None):
     """Returns `x1` where `condition` is true, else `x2`."""
-    is_large = xp is np and condition.size > FEW and x1.dtype in _BITS and condition.dtype == bool
+    is_large = (
+        xp is np
+        and condition.size > SMALL_ARRAY_SIZE
+        and x1.dtype in _BITS
+        and condition.dtype == bool
+    )
     if not is_large and out is None:
         return xp.where(condition, x1, x2)
     y = np.bitwise_xor(bits(x1), bits(x2), None if out is None else bits(out))

@@ -75,7 +75,7 @@ def _make_rule(partial, num_inputs, holomorphic, costly):
         return partial(g, *values, **attrs)
 
     def blocked(g, *values, **attrs):
-        if type(g) is np.ndarray and g.size >= blocks.LARGE:
+        if type(g) is np.ndarray and g.size >= blocks.MIN_THREADED_SIZE_IF_COSTLY:
             return blocks.run_in_blocks(conjugated, (g, *values), attrs)
         return conjugated(g, *values, **attrs)
 
@@ -87,7 +87,7 @@ def _make_rule(partial, num_inputs, holomorphic, costly):
         return partial(g, y, x)
 
     def blocked_function(g, y, x):
-        if type(g) is np.ndarray and g.size >= blocks.LARGE:
+        if type(g) is np.ndarray and g.size >= blocks.MIN_THREADED_SIZE_IF_COSTLY:
             return blocks.run_in_blocks(conjugated, (g, y, x), {})
         return conjugated_function(g, y, x)
 

@@ -23,14 +23,16 @@ import numpy as np
 
 from retrograde.fusion import blas_threads, blocks
 from retrograde.ops._windows import Windows
-from retrograde.values.thresholds import CONVOLUTION_SHARE as _SHARE
-from retrograde.values.thresholds import LINES as _LINES
-from retrograde.values.thresholds import PARTIAL_SUMS as _SUMS
-from retrograde.values.thresholds import PRODUCT_ROWS as _ROWS
-from retrograde.values.thresholds import SHARED_CONVOLUTION as _SHARED
-from retrograde.values.thresholds import SHARED_LINES as _SHARED_LINES
-from retrograde.values.thresholds import SHARES as _SHARES
-from retrograde.values.thresholds import TAPS as _BLOCK
+from retrograde.values.thresholds import (
+    MAX_LINES_BYTES,
+    MAX_PARTIAL_SUMS_BYTES,
+    MAX_SHARED_LINES_BYTES,
+    MAX_TAPS_BYTES,
+    MIN_CONVOLUTION_SHARE_WORK,
+    MIN_PRODUCT_ROWS,
+    MIN_SHARED_CONVOLUTION_WORK,
+    MIN_SHARES,
+)
 
 
 class _Lines:
@@ -63,12 +65,14 @@ class _Lines:
         work = count * math.prod(self.outer) * self.inner * width * channels
         line_bytes = self.cells * self.taps * self.channels * self.x.itemsize
         image_bytes = max(1, line_bytes * math.prod(self.outer))
-        least = max(1, -(-count // max_parts), _SHARE * count // work)
-        block = max(least, min(_SHARED_LINES // image_bytes, count // _SHARES))
+        least = max(1, -(-count // max_parts), MIN_CONVOLUTION_SHARE_WORK * count // work)
+        block = max(least, min(MAX_SHARED_LINES_BYTES // image_bytes, count // MIN_SHARES))
         rows = block * math.prod(self.outer) * self.inner // self.reach
-        is_shared = work >= _SHARED and block < count and rows >= _ROWS
+        is_shared = (
+            work >= MIN_SHARED_CONVOLUTION_WORK and block < count and rows >= MIN_PRODUCT_ROWS
+        )
         if not is_shared:
-            block = max(1, min(count, _LINES // image_bytes))
+            block = max(1, min(count, MAX_LINES_BYTES // image_bytes))
         return [slice(i, i + block) for i in range(0, count, block)], is_shared
 
     def begin(self, parts):
@@ -192,7 +196,7 @@ def convolve_transposed(g, w, windows, space):
     if not (g.size and w.size and y.size):
         return y
     matrix = w.reshape(-1, w.shape[-1]).T
-    block = max(1, _BLOCK // (g[0].size // g.shape[-1] * matrix.shape[-1] * g.itemsize))
+    block = max(1, MAX_TAPS_BYTES // (g[0].size // g.shape[-1] * matrix.shape[-1] * g.itemsize))
     for start in range(0, len(g), block):
         part = g[start : start + block]
         seen = blas_threads.dot(part.reshape(-1, part.shape[-1]), matrix)
@@ -210,7 +214,7 @@ def convolve_filter(x, g, windows, all_taps=False):
         return np.zeros(shape, x.dtype)
     x = np.ascontiguousarray(x)
     lines = _Lines(x, windows, all_taps)
-    max_parts = max(1, _SUMS // (math.prod(shape) * x.itemsize))
+    max_parts = max(1, MAX_PARTIAL_SUMS_BYTES // (math.prod(shape) * x.itemsize))
     parts, is_shared = lines.parts(shape[-1], max_parts)
     sums = {}
 
@@ -288,7 +292,7 @@ def _blocks_and_taps(x, y, windows):
     if not x.size or not y.size:
         return
     space = x.shape[1:-1]
-    block = max(1, _BLOCK // (y[0].nbytes + x[0].nbytes))
+    block = max(1, MAX_TAPS_BYTES // (y[0].nbytes + x[0].nbytes))
     starts, taps = range(0, len(x), block), windows.tap_slices(space)
     for start, (tap, positions, cells) in itertools.product(starts, taps):
         yield slice(start, start + block), tap, positions, cells

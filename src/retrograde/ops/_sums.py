@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrograde.values.thresholds import ONES as _MANY
-from retrograde.values.thresholds import PAIRWISE_SUM as _LONG
+from retrograde.values.thresholds import MAX_ONES, MIN_PAIRWISE_SUM_SIZE
 
 
 class Product(NamedTuple):
@@ -49,7 +48,9 @@ def as_product(
     size = math.prod([shape[a] for a in axis])
     ones_first = count < ndim and axis == tuple(range(count))
     ones_last = axis == tuple(range(ndim - count, ndim))
-    if not (count and (ones_first or ones_last)) or size > (_MANY if ones_first else _LONG):
+    if not (count and (ones_first or ones_last)) or size > (
+        MAX_ONES if ones_first else MIN_PAIRWISE_SUM_SIZE
+    ):
         return None
     remaining_shape = shape[count:] if ones_first else shape[: ndim - count]
     remaining_size = (math.prod(remaining_shape),) if remaining_shape else ()
@@ -75,7 +76,7 @@ def ones(count: int, dtype_char: str) -> np.ndarray:
     """Returns `count` ones of the dtype `dtype_char`, a slice of a shared array."""
     row = _shared_ones.get(dtype_char)
     if row is None or row.size < count:
-        row = np.ones(max(count, _LONG), dtype_char)
+        row = np.ones(max(count, MIN_PAIRWISE_SUM_SIZE), dtype_char)
         row.flags.writeable = False
         _shared_ones[dtype_char] = row
     return row[:count]

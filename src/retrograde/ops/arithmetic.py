@@ -8,14 +8,14 @@ import numpy as np
 
 from retrograde.core.rules import identity_rule
 from retrograde.fusion.output_arguments import OutArgument, is_float, is_single_or_double
-from retrograde.ops._arrays import FEW, fast_mask, fast_where, in_place, zero
+from retrograde.ops._arrays import SMALL_ARRAY_SIZE, fast_mask, fast_where, in_place, zero
 from retrograde.ops._families import conj, elementwise
 from retrograde.ops.casting import ones_like, zeros_like
 from retrograde.values import dtypes
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.errors import invalid
 from retrograde.values.shapes import broadcast
-from retrograde.values.thresholds import MANY
+from retrograde.values.thresholds import LARGE_ARRAY_SIZE
 
 add = elementwise(
     "add",
@@ -76,7 +76,7 @@ def no_nan(xp, g, result):
     """Replaces NaN in `result` by 0 where g is 0. `result` may be overwritten."""
     if xp is not np:
         return xp.where(g == 0, xp.zeros((), result.dtype), result)
-    if (result.size < FEW or not g.ndim) and np.count_nonzero(g) == g.size:
+    if (result.size < SMALL_ARRAY_SIZE or not g.ndim) and np.count_nonzero(g) == g.size:
         return result
     if not (result.size and _has_nan(result)):
         return result
@@ -107,12 +107,12 @@ def guarded_product(g, d, owned=False):
     `owned` says that the caller owns d, so that a large array can be overwritten.
     """
     if type(g) is np.ndarray:
-        if g.size < FEW:
+        if g.size < SMALL_ARRAY_SIZE:
             if np.count_nonzero(g) == g.size:
                 return g * d
         elif not any(g.strides) and (number := g.flat[0]):  # as in the gradient of a sum
             return d if number == 1 and _same_spec(g, d) else multiply(g, d)
-        elif owned and g.size >= MANY and _same_spec(g, d) and is_float(d):
+        elif owned and g.size >= LARGE_ARRAY_SIZE and _same_spec(g, d) and is_float(d):
             return guarded_multiply.on_many(g, d, out=d)
     elif isinstance(g, np.floating) and g:
         return g * d

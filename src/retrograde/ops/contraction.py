@@ -8,11 +8,11 @@ import numpy as np
 
 from retrograde.core.apply import Primitive
 from retrograde.fusion import blas_threads
-from retrograde.fusion.blas_threads import SMALL as _SMALL
 from retrograde.ops._arrays import HALF
 from retrograde.ops._families import align_batched, conj
 from retrograde.ops.shaping import reshape, sum_to
 from retrograde.values import dtypes
+from retrograde.values.thresholds import MAX_SINGLE_THREADED_WORK
 
 
 def _matmul_kernel(xp, a, b, *, transpose_a=False, transpose_b=False):
@@ -37,7 +37,7 @@ def _matmul_on_numpy(a, b, *, transpose_a=False, transpose_b=False):
             b = b.T
         # Small products use one thread. Reading sizes is faster than reading shapes, and the
         # product of the sizes is at least the number of multiplications.
-        return a.dot(b) if a.size * b.size <= _SMALL else blas_threads.dot(a, b)
+        return a.dot(b) if a.size * b.size <= MAX_SINGLE_THREADED_WORK else blas_threads.dot(a, b)
     return _matmul_kernel(np, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 

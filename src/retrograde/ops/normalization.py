@@ -9,9 +9,9 @@ import numpy as np
 from retrograde.core.apply import Primitive
 from retrograde.ops import reduction
 from retrograde.ops._arrays import (
-    FEW,
     HALF,
     SINGLE_AND_DOUBLE,
+    SMALL_ARRAY_SIZE,
     array_max,
     array_sum,
     numpy_dtype_of,
@@ -51,7 +51,12 @@ def _needs_no_shift(xp, x):
     No element is larger than the root of the sum of squares. For many elements that bound is too
     weak to be useful.
     """
-    return xp is np and x.dtype in SINGLE_AND_DOUBLE and x.size <= FEW and np.vdot(x, x) < 40**2
+    return (
+        xp is np
+        and x.dtype in SINGLE_AND_DOUBLE
+        and x.size <= SMALL_ARRAY_SIZE
+        and np.vdot(x, x) < 40**2
+    )
 
 
 def _softmax_kernel(xp, x, *, axis):

@@ -55,7 +55,11 @@ def _threaded_kernel(primitive):
     """Returns the kernel of `sum` or `mean` for large arrays; threads share full reductions."""
 
     def kernel(x, *, axis, keepdims):
-        flat = x.size >= blocks.HUGE and len(axis) == x.ndim and x.flags.c_contiguous
+        flat = (
+            x.size >= blocks.MIN_THREADED_SIZE_IF_CHEAP
+            and len(axis) == x.ndim
+            and x.flags.c_contiguous
+        )
         if not flat or x.dtype not in SINGLE_AND_DOUBLE:
             return primitive.on_numpy(x, axis=axis, keepdims=keepdims)
         y = blocks.threaded_sum(x.reshape(-1))

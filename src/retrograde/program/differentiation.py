@@ -23,7 +23,7 @@ from retrograde.program.loop_rerolling import Loop, reroll
 from retrograde.program.simplification import Merged, Reduced, merge, without_cotangents
 from retrograde.program.tracing import CallbackLog, Origin, Tracer, may_read_variables
 from retrograde.values import dtypes
-from retrograde.values.thresholds import LOOP_RESIDUALS as _MOST_RESIDUALS_FROM_LOOPS
+from retrograde.values.thresholds import MAX_LOOP_RESIDUALS
 
 
 class DifferentiableProgram:
@@ -86,11 +86,11 @@ def _is_connected(x: Tensor, tapes: list[GradientTape]) -> bool:
 
 def _are_from_loops(numbers: list[int], steps: list, specs: list) -> bool:
     """Returns whether many of these values are computed in the iterations of loops."""
-    if len(numbers) <= _MOST_RESIDUALS_FROM_LOOPS:
+    if len(numbers) <= MAX_LOOP_RESIDUALS:
         return False
     loops = [s for s in reroll(_primitive_calls(steps), specs, set(numbers)) if type(s) is Loop]
     made = {n for loop in loops for calls in loop.numbers for outputs in calls for n in outputs}
-    return len(made.intersection(numbers)) > _MOST_RESIDUALS_FROM_LOOPS
+    return len(made.intersection(numbers)) > MAX_LOOP_RESIDUALS
 
 
 class Slices(NamedTuple):

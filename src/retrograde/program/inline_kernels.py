@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.fusion.blas_threads import MEDIUM, SMALL, dot
+from retrograde.fusion.blas_threads import MAX_CAPPED_WORK, MAX_SINGLE_THREADED_WORK, dot
 from retrograde.ops._sums import as_product, ones
 from retrograde.values.dtypes import SINGLE_AND_DOUBLE
 from retrograde.values.source import literal
@@ -25,7 +25,7 @@ def _matmul(specs, a, b, *, transpose_a=False, transpose_b=False):
         return None
     first, second = (spec.shape for spec in specs)
     work = math.prod(first) * second[0 if transpose_b else 1]
-    dot = "dot" if SMALL < work <= MEDIUM else "np.dot"
+    dot = "dot" if MAX_SINGLE_THREADED_WORK < work <= MAX_CAPPED_WORK else "np.dot"
     return f"{dot}({a}{'.T' if transpose_a else ''}, {b}{'.T' if transpose_b else ''})"
 
 

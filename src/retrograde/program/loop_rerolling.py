@@ -16,9 +16,7 @@ from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, hashable
 from retrograde.core.rules import Spec
 from retrograde.program.sum_of_slices import sum_slices
-from retrograde.values.thresholds import LOOP_CALLS as _MIN_CALLS
-from retrograde.values.thresholds import LOOP_ITERATIONS as _MIN_ITERATIONS
-from retrograde.values.thresholds import LOOP_PERIOD as _MAX_PERIOD
+from retrograde.values.thresholds import MAX_LOOP_PERIOD, MIN_LOOP_CALLS, MIN_LOOP_ITERATIONS
 
 
 class Carried(NamedTuple):
@@ -52,7 +50,7 @@ class Loop(NamedTuple):
 
 def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> list[Call | Loop]:
     """Replaces repeated calls by loops. `wanted` are the values that are read afterwards."""
-    if len(calls) < _MIN_CALLS:
+    if len(calls) < MIN_LOOP_CALLS:
         return list(calls)
     calls, specs = sum_slices(calls, specs, wanted)
     calls = _move_slices(calls)
@@ -64,7 +62,7 @@ def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> li
         loop = None
         for period in _find_periods(tokens, start):
             iterations = _count_iterations(tokens, start, period)
-            if iterations >= _MIN_ITERATIONS and iterations * period >= _MIN_CALLS:
+            if iterations >= MIN_LOOP_ITERATIONS and iterations * period >= MIN_LOOP_CALLS:
                 loop = _find_loop(program, start, period, iterations)
                 if loop is not None:
                     break
@@ -115,7 +113,7 @@ def _tokenize(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
 
 def _find_periods(tokens: np.ndarray, start: int) -> list[int]:
     """Returns the distances to the next equal calls, which may start the next iteration."""
-    ahead = tokens[start + 1 : start + 1 + _MAX_PERIOD]
+    ahead = tokens[start + 1 : start + 1 + MAX_LOOP_PERIOD]
     return (np.flatnonzero(ahead == tokens[start])[:6] + 1).tolist()
 
 
@@ -143,11 +141,11 @@ def _find_loop(program: _Calls, start: int, period: int, iterations: int) -> Loo
 
     The last iterations are omitted if only they are connected differently.
     """
-    while iterations >= _MIN_ITERATIONS and iterations * period >= _MIN_CALLS:
+    while iterations >= MIN_LOOP_ITERATIONS and iterations * period >= MIN_LOOP_CALLS:
         loop = _Builder(program, start, period, iterations).build()
         if isinstance(loop, Loop):
             return loop
-        if loop < _MIN_ITERATIONS:
+        if loop < MIN_LOOP_ITERATIONS:
             return None
         iterations = loop
     return None

@@ -20,7 +20,7 @@ from retrograde.program.inline_kernels import NAMES, WRITERS
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of
 from retrograde.values.source import SourceWriter, is_literal, is_name, literal
-from retrograde.values.thresholds import FREED, MANY
+from retrograde.values.thresholds import LARGE_ARRAY_SIZE, MIN_FREED_BYTES
 
 # Primitives whose results never share memory with their inputs
 _FRESH = {"matmul", "sum", "mean", "prod", "max", "min", "argmax", "argmin"}
@@ -47,7 +47,7 @@ class ReplayWriter:
         self._guards = 0
         made = [(n, self._specs[n]) for step in program.steps for n in step.outputs]
         self._names |= {n: f"a{n:d}" for n, _ in made}
-        large = {n for n, (shape, dtype) in made if prod(shape) * dtype.itemsize >= FREED}
+        large = {n for n, (shape, dtype) in made if prod(shape) * dtype.itemsize >= MIN_FREED_BYTES}
         freed = large - program.kept
         steps = _fused(program) if large else program.steps
         # The values with arrays that nothing else can hold or view.
@@ -107,7 +107,7 @@ class ReplayWriter:
         inline: Any = WRITERS.get(primitive.name)
         source = inline and inline(specs, *arguments, **call.attrs)
         if source is None:
-            many = prod(specs[0].shape) >= MANY
+            many = prod(specs[0].shape) >= LARGE_ARRAY_SIZE
             kernel, first = self._kernel(primitive, many, specs[0].dtype == object)
             arguments = [*first, *arguments]
             if unused and not many:

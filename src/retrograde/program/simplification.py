@@ -12,8 +12,7 @@ from retrograde.core.program import Call, CustomGradient, Program, Write, hashab
 from retrograde.core.recorders import isolate, thread
 from retrograde.core.rules import Spec
 from retrograde.program.tracing import Tracer, may_read_variables
-from retrograde.values.thresholds import COMPARED as _MAX_COMPARED_BYTES
-from retrograde.values.thresholds import FOLDED as _MAX_FOLDED_BYTES
+from retrograde.values.thresholds import MAX_COMPARED_BYTES, MAX_FOLDED_BYTES
 
 
 def simplify(tracer: Tracer, results: list[int], fold: bool = True) -> Program:
@@ -77,7 +76,7 @@ class Merged:
 
     def _add_constant(self, number: int, array: Any) -> None:
         """Adds a constant. A small one that equals another becomes the same value."""
-        if array.nbytes <= _MAX_COMPARED_BYTES and array.dtype.kind != "O":
+        if array.nbytes <= MAX_COMPARED_BYTES and array.dtype.kind != "O":
             key = (type(array), array.dtype, array.shape, array.tobytes())
             first = self._small.setdefault(key, number)
             if first != number:
@@ -89,7 +88,7 @@ class Merged:
         is_foldable = self._fold and call.primitive.pure
         if is_foldable and all(map(self.constants.__contains__, call.inputs)):
             values = self._evaluate(call)
-            if sum([v.nbytes for v in values]) <= _MAX_FOLDED_BYTES:
+            if sum([v.nbytes for v in values]) <= MAX_FOLDED_BYTES:
                 for number, value in zip(call.outputs, values, strict=True):
                     self._add_constant(number, value)
                 return

@@ -12,7 +12,7 @@ from typing import Any
 
 from retrograde.core.program import Call
 from retrograde.core.rules import Spec
-from retrograde.values.thresholds import LOOP_ROWS as _MIN_ROWS
+from retrograde.values.thresholds import MIN_LOOP_ROWS
 
 
 class _PlaceRows:
@@ -132,7 +132,7 @@ class _SliceSums:
         free = set(rows)
         for (axis, *_), puts in sorted(groups.items(), key=lambda group: -len(group[1])):
             left = sorted(free.intersection(puts))
-            if len(left) >= _MIN_ROWS:
+            if len(left) >= MIN_LOOP_ROWS:
                 chosen.append((axis, left))
                 free.difference_update(left)
         return chosen

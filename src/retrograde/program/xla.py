@@ -26,7 +26,7 @@ from retrograde.program.loop_rerolling import reroll
 from retrograde.program.tracing import CallbackLog, key_of
 from retrograde.program.xla_loops import Values, compute
 from retrograde.values.optional_jax import required_jax
-from retrograde.values.thresholds import INLINED as _SMALL
+from retrograde.values.thresholds import MAX_INLINED_BYTES
 
 
 def can_compile(program: Program) -> str | None:
@@ -93,7 +93,9 @@ class CompiledProgram:
         self._partition()
         available = {*program.arguments, *(n for _, s in self._before for n in s.outputs)}
         large = [
-            n for n, x in program.constants.items() if x.nbytes > _SMALL and not _is_identity(x)
+            n
+            for n, x in program.constants.items()
+            if x.nbytes > MAX_INLINED_BYTES and not _is_identity(x)
         ]
         needed = {n for call in self._calls for n in call.inputs}
         self._inside = {

@@ -9,7 +9,7 @@ from typing import Any
 from retrograde.core.program import Call
 from retrograde.program.loop_rerolling import Carried, Loop
 from retrograde.program.sum_of_slices import PLACE_ROWS, place_rows
-from retrograde.values.thresholds import LOOP_ROWS as _MANY_ROWS
+from retrograde.values.thresholds import MIN_LOOP_ROWS
 
 
 class Values:
@@ -99,7 +99,9 @@ def _group_slices(entries: list) -> dict[tuple, tuple[int, list[Call]]]:
                 groups.setdefault((entry.inputs, axis, others), []).append(entry)
     groups_by_output: dict[tuple, tuple[int, list[Call]]] = {}
     for (_, axis, _), calls in groups.items():
-        if len(calls) >= _MANY_ROWS and all(call.outputs not in groups_by_output for call in calls):
+        if len(calls) >= MIN_LOOP_ROWS and all(
+            call.outputs not in groups_by_output for call in calls
+        ):
             groups_by_output |= {call.outputs: (axis, []) for call in calls}
             groups_by_output[calls[0].outputs] = axis, calls
     return groups_by_output
@@ -115,7 +117,7 @@ def _slice_rows(jax: Any, axis: int, calls: list[Call], values: Values) -> None:
 
 
 def _is_rows(call: Call, name: str) -> bool:
-    return call.primitive.name == name and len(call.inputs) + len(call.outputs) > _MANY_ROWS
+    return call.primitive.name == name and len(call.inputs) + len(call.outputs) > MIN_LOOP_ROWS
 
 
 def _run(jax: Any, call: Call, arrays: list, call_back: Callable) -> tuple:
