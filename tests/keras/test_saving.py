@@ -8,7 +8,6 @@ import numpy as np
 
 import retrograde as tf
 from retrograde import keras
-from tests.namespaces.helpers import assert_raises
 
 X = np.linspace(-1.0, 1.0, 3 * 8 * 8 * 2, dtype=np.float32).reshape(3, 8, 8, 2)
 
@@ -120,16 +119,6 @@ def test_retrograde_shapes_and_dtypes_serialize():
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(config))
 
     assert restored == {"shape": [2, None], "dtype": "float16"}
-
-
-def test_export_raises(tmp_path):
-    assert_raises(
-        lambda: make_model().export(tmp_path / "exported"),  # noqa: F821
-        NotImplementedError,
-        "`export_saved_model` only currently supports the tensorflow, jax and torch backends. Save "
-        "the model with model.save('name.keras'), and load it with Keras on one of these to "
-        "export it.",
-    )
 
 
 def test_tensorboard_callback(tmp_path):

@@ -57,7 +57,6 @@ RAISES = {
         tf.io.decode_csv(["1"], [[1]], field_delim=1.5)
         tf.RaggedTensorSpec(flat_values_spec=1000)
         tf.constant(1.5).__array__(dtype=deep(3000))
-        tf.data.Dataset.from_tensor_slices(tf.IndexedSlices([[0]], [3]))
         tf.random.fixed_unigram_candidate_sampler([[0]], 1, 1, True, 3, vocab_file=1)
         tf.scan(deep(3000), 1j)
         tf.nn.dilation2d(S(1, 5, 5, 1), S(2, 3, 1), [1] * 4, deep(3000), "NHWC", [1] * 4)
@@ -65,6 +64,7 @@ RAISES = {
         tf.nest.map_structure(deep(3000), 1)
     """,
     ValueError: """
+        tf.data.Dataset.from_tensor_slices(tf.IndexedSlices([[0]], [3]))
         tf.constant(np.float32)
         tf.abs(np.int64)
         tf.add(1.0, np.generic)

@@ -11,6 +11,7 @@ import pytest
 
 import retrograde as tf
 from retrograde.program import auto_compilation
+from retrograde.values.settings import settings
 
 TIMEOUT_SECONDS = 60.0
 
@@ -19,6 +20,7 @@ TIMEOUT_SECONDS = 60.0
 def compile_at_once(monkeypatch):
     monkeypatch.setattr(auto_compilation, "SECONDS_BEFORE_COMPILATION", 0.0)
     monkeypatch.setattr(auto_compilation, "SECONDS_PER_COMPILED_CALL", 0.0)
+    monkeypatch.setitem(settings, "op_determinism", False)  # other tests enable it for good
 
 
 def call_until_settled(f, *args):
@@ -107,8 +109,6 @@ def test_short_runs_are_not_compiled(monkeypatch):
 
 
 def test_op_determinism_disables_compilation(monkeypatch):
-    from retrograde.values.settings import settings
-
     monkeypatch.setitem(settings, "op_determinism", True)
     _, step = counter_step()
     step(tf.constant([1.0, 0.5]))
