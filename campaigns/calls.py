@@ -54,6 +54,7 @@ ALSO: dict[str, tuple[type[Exception], str]] = {
     "tf.GradientTape": (RuntimeError, "TensorFlow raises it for a tape in the wrong state"),
     "ForwardAccumulator.": (RuntimeError, "TensorFlow raises it for one in the wrong state"),
     "tf.image.": (AttributeError, "TensorFlow raises it for an invalid image dtype"),
+    "tf.make_ndarray": (AttributeError, "TensorFlow's class"),
     "tf.signal.": (IndexError, "TensorFlow raises it for scalars"),
     "tf.saved_model.load": (OSError, "TensorFlow raises it if there is no model"),
     "RaggedTensor.__getitem__": (IndexError, "TensorFlow raises it for a row out of range"),

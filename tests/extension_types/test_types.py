@@ -416,3 +416,15 @@ def test_optional_values():
     assert tf.type_spec_from_value(nothing) == tf.OptionalSpec(tf.TensorSpec([]))
     assert tf.OptionalSpec(tf.TensorSpec([])).value_type is E.Optional
     assert tf.NoneTensorSpec() == tf.NoneTensorSpec()
+
+
+def test_as_dict_refuses_other_values():
+    message = r"as_dict: expected an ExtensionType\. Received: 1 of type int\."
+    with pytest.raises(TypeError, match=message):
+        tf.experimental.extension_type.as_dict(1)
+
+
+def test_the_base_class_of_specs_cannot_be_created():
+    message = r"ExtensionTypeSpec is a base class\. Use the Spec class of an ExtensionType\."
+    with pytest.raises(TypeError, match=message):
+        tf.experimental.ExtensionTypeSpec()

@@ -228,3 +228,12 @@ def test_the_older_function_passes_all_gradients():
         y = tf.quantization.quantize_and_dequantize(x, -1.0, 1.0, range_given=True)
 
     assert tape.gradient(y, x).numpy().tolist() == [1, 1]
+
+
+def test_make_ndarray_refuses_other_values():
+    message = (
+        r"make_ndarray: expected a TensorProto\. Received: list\. Create one with "
+        r"tf\.make_tensor_proto\."
+    )
+    with pytest.raises(AttributeError, match=message):
+        tf.make_ndarray([1.0])

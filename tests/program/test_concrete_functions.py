@@ -83,3 +83,12 @@ def test_types_of_functions(concrete):
 def test_graph_attributes_say_that_there_are_no_graphs(concrete):
     with pytest.raises(AttributeError, match="retrograde does not build graphs"):
         concrete.graph  # noqa: B018
+
+
+def test_a_concrete_function_is_created_by_a_function():
+    message = (
+        r"Create a ConcreteFunction with tf\.function\(f\)\.get_concrete_function\(\.\.\.\)\. "
+        r"Received a function of type int\."
+    )
+    with pytest.raises(TypeError, match=message):
+        tf.types.experimental.ConcreteFunction(1, (), {}, None)

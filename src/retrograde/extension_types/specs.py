@@ -26,6 +26,10 @@ class ExtensionTypeSpec(TypeSpec):
     _extension_type: ClassVar[Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if type(self) is ExtensionTypeSpec:
+            raise TypeError(
+                "ExtensionTypeSpec is a base class. Use the Spec class of an ExtensionType."
+            )
         names = [field.name for field in self._extension_type._fields()]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])

@@ -17,6 +17,7 @@ from retrograde.extension_types.fields import MISSING, Field
 from retrograde.extension_types.specs import ExtensionTypeSpec, make_spec_class
 from retrograde.math.arithmetic import equal
 from retrograde.math.reductions import reduce_all
+from retrograde.values.arguments import expect
 from retrograde.values.composites import CompositeTensor
 from retrograde.values.holder import Holder
 
@@ -295,4 +296,5 @@ def as_dict(value: ExtensionType) -> dict[str, Any]:
     >>> sorted(tf.experimental.extension_type.as_dict(Point(1.0, "a")))
     ['label', 'x']
     """
+    expect(value, ExtensionType, "as_dict", "an ExtensionType")
     return value._field_values()

@@ -129,6 +129,11 @@ def make_ndarray(tensor: Any) -> np.ndarray:
     >>> tf.make_ndarray(tf.make_tensor_proto("a", shape=[2]))
     array([b'a', b'a'], dtype=object)
     """
+    if not hasattr(tensor, "tensor_shape"):
+        raise AttributeError(  # TensorFlow's class
+            f"make_ndarray: expected a TensorProto. Received: {type(tensor).__name__}. Create one "
+            "with tf.make_tensor_proto."
+        )
     number, shape = tensor.dtype, [dim.size for dim in tensor.tensor_shape.dim]
     if number not in _NAMES:
         raise TypeError(f"Unsupported tensor type: {number}")

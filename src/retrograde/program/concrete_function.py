@@ -39,6 +39,11 @@ class ConcreteFunction:
         others: Callable[[], list] = list,
     ) -> None:
         """`others` returns traces with other sizes, if some dimensions are unknown."""
+        if not hasattr(function, "_name"):
+            raise TypeError(
+                "Create a ConcreteFunction with tf.function(f).get_concrete_function(...). "
+                f"Received a function of type {type(function).__name__}."
+            )
         self.function = function
         self._others = others
         self._args = args
@@ -80,7 +85,7 @@ class ConcreteFunction:
         """The types of the parameters and results, as a Python signature."""
         args, kwargs = self.structured_input_signature
         signature = self.function._parameters.signature
-        return FunctionType.of(signature, args, kwargs, self.structured_outputs, self._trace)
+        return FunctionType._of(signature, args, kwargs, self.structured_outputs, self._trace)
 
     @property
     def output_shapes(self) -> Any:

@@ -506,7 +506,9 @@ class Function:
         return "\n\n".join(
             [
                 repr(
-                    FunctionType.of(signature, *p.arguments, p.all[0].described_results(), p.all[0])
+                    FunctionType._of(
+                        signature, *p.arguments, p.all[0].described_results(), p.all[0]
+                    )
                 )
                 for p in recorded
             ]

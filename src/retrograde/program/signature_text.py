@@ -34,7 +34,7 @@ class FunctionType(inspect.Signature):
     captures: dict[int, TensorSpec]
 
     @classmethod
-    def of(
+    def _of(
         cls, signature: inspect.Signature, args: tuple, kwargs: dict, returned: Any, trace: Trace
     ) -> FunctionType:
         """Describes a trace. The arguments and `returned` have specs in place of tensors."""
