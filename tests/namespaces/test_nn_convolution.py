@@ -138,8 +138,8 @@ def test_a_separable_convolution_is_a_depthwise_and_a_pointwise_one():
 @pytest.mark.parametrize("kernel", [(3, 3), (5, 1), (1, 4), (2, 2)])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_blockwise_convolution_matches_single_images(kernel, stride, monkeypatch):
-    monkeypatch.setattr("retrograde.ops._numpy_convolution._LINES", 4096)
-    monkeypatch.setattr("retrograde.ops._numpy_convolution._BLOCK", 4096)
+    monkeypatch.setattr("retrograde.ops._numpy_convolution.MAX_LINES_BYTES", 4096)
+    monkeypatch.setattr("retrograde.ops._numpy_convolution.MAX_TAPS_BYTES", 4096)
     x, w = (tf.constant(random_array(*shape)) for shape in [(7, 8, 9, 3), (*kernel, 3, 4)])
 
     def outputs_and_gradients(x):

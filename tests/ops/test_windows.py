@@ -25,7 +25,7 @@ def random_windows(rng, ndim):
 
 def share_images(monkeypatch):
     """Makes threads share the images of small convolutions."""
-    for name in ("_SHARED", "_SHARE", "_ROWS"):
+    for name in ("MIN_SHARED_CONVOLUTION_WORK", "MIN_CONVOLUTION_SHARE_WORK", "MIN_PRODUCT_ROWS"):
         monkeypatch.setattr(f"retrograde.ops._numpy_convolution.{name}", 1)
 
 
@@ -33,7 +33,7 @@ def share_images(monkeypatch):
 def test_convolutions_over_any_windows_agree_with_loops(seed, monkeypatch):
     rng = np.random.default_rng([1, seed])
     ndim, groups, channels, results = draw(rng, 1, 4, 4)
-    for name in ("_LINES", "_BLOCK"):  # one image at a time, a few, or all
+    for name in ("MAX_LINES_BYTES", "MAX_TAPS_BYTES"):  # one image at a time, a few, or all
         monkeypatch.setattr(
             f"retrograde.ops._numpy_convolution.{name}", int(rng.choice([1, 2000, 1 << 20]))
         )
