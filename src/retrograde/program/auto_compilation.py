@@ -62,10 +62,6 @@ class AutoTrace(Trace):
         begun = time.perf_counter()
         try:
             outcome = super().run(inputs, arguments, log)
-            if type(outcome) is Divergence:
-                return outcome
-            if self.executable.compiles:
-                self._block_until_ready(outcome)
         except Exception:
             if self.executable is self._replayed:
                 raise
@@ -73,6 +69,10 @@ class AutoTrace(Trace):
                 self._settle(self._replayed)
             log.rewind()
             return super().run(inputs, arguments, log)
+        if type(outcome) is Divergence:
+            return outcome
+        if self.executable.compiles:
+            self._block_until_ready(outcome)  # the call is committed, so it is never repeated
         with self.lock:
             if not self.is_settled:
                 self._observe(time.perf_counter() - begun)
