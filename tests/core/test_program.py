@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import retrograde as tf
 from retrograde.core import program as programs
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import (
     Call,
     CustomGradient,
@@ -24,6 +23,7 @@ from retrograde.core.program import (
 )
 from retrograde.core.rules import Spec
 from retrograde.ops import arithmetic, elementary, shaping
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.program.simplification import rename_inputs
 
 

@@ -59,10 +59,11 @@ BELOW = {
     "files": {"values"},
     "fusion": {"core", "values"},
     "devices": {"core", "values"},
-    "ops": {"core", "fusion", "values"},
+    "shape_inference": {"core", "values"},
+    "ops": {"core", "fusion", "shape_inference", "values"},
     "derivatives": {"core", "fusion", "ops", "values"},
     "program": {"core", "devices", "fusion", "ops", "values"},
-    "saved_functions": {"core", "ops", "program", "values"},
+    "saved_functions": {"core", "ops", "program", "shape_inference", "values"},
     "numpy_functions": {"core", "linalg", "math", "ops", "values"},
 }
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograde.core import namespaces, recorders
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor, readable
 from retrograde.data._elements import normalize, spec_of_element
 from retrograde.data._nodes import Node
@@ -18,6 +17,7 @@ from retrograde.data._workers import Run
 from retrograde.devices.scopes import on_host
 from retrograde.files.checked_json import parse_json
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.ops.host_functions import CallbackResult, call_on_each_replay, object_array
 from retrograde.values import nest
 from retrograde.values.errors import (

@@ -6,12 +6,12 @@ from keras.src.backend.common import KerasVariable, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 
-from retrograde.core.abstract import array_of_sizes
 from retrograde.core.apply import apply
 from retrograde.core.indexed_slices import IndexedSlices, dense
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.ops import arithmetic, casting
 from retrograde.ops.conversion import as_tensor, holds_tensor
+from retrograde.shape_inference.abstract_array import array_of_sizes
 from retrograde.values import dtypes
 from retrograde.values.sizes import Size, has_size
 

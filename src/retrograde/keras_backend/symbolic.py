@@ -10,10 +10,11 @@ from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 
 from retrograde.core import namespaces
-from retrograde.core.abstract import AbstractArray, inferring_shapes
 from retrograde.core.recorders import use_recorders
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import numpy_dtype
+from retrograde.shape_inference.abstract_array import AbstractArray
+from retrograde.shape_inference.inference import inferring_shapes
 from retrograde.values.sizes import Size, cases, public_shape, taking_notes
 
 # The size of unknown dimensions in the first case of a `Size`, half of the size in the second.

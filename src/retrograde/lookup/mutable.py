@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.lookup._tables import (
     LookupInterface,
@@ -21,6 +20,7 @@ from retrograde.lookup._tables import (
     typed_tensor,
 )
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.ops.host_functions import CallbackResult, call_on_each_replay
 from retrograde.strings._elementwise import array_of
 from retrograde.values import dtypes

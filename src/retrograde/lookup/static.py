@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.lookup._tables import LookupInterface, as_keys, check_dtypes, look_up, map_keys
 from retrograde.lookup.initializers import TableInitializerBase
 from retrograde.ops._hashes import fingerprint64
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
 from retrograde.strings._elementwise import array_of
 from retrograde.values import dtypes

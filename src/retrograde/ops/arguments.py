@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.abstract import is_abstract
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.shape_inference.abstract_array import is_abstract
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.errors import invalid

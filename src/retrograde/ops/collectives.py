@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.recorders import thread
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.ops.shaping import broadcast_batched
 from retrograde.values import dtypes
 

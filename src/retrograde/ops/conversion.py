@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import indexed_slices, namespaces
-from retrograde.core.abstract import array_of_sizes
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.tensor import Tensor
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.shaping import stack
+from retrograde.shape_inference.abstract_array import array_of_sizes
 from retrograde.values import dtypes
 from retrograde.values.conversion import (
     CONVERSIONS,

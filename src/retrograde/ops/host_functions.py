@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.abstract import on_abstract_arrays
-from retrograde.core.host_callbacks import NUMPY_CALL, CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import escape, isolate, thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops.host_callbacks import NUMPY_CALL, CallbackDescription, HostCallback, call_host
+from retrograde.shape_inference.inference import on_abstract_arrays
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import exhausted, is_out_of_memory

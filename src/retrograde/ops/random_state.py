@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core.batching import Level, mapped
-from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import thread
+from retrograde.ops.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
 from retrograde.values.arguments import as_int
 from retrograde.values.locks import fork_safe_lock

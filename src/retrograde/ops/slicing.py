@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.abstract import is_abstract
 from retrograde.core.recorders import changes, thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -15,6 +14,7 @@ from retrograde.ops.casting import to_dtype
 from retrograde.ops.host_functions import host_function
 from retrograde.ops.indexing import gather, wrap_indices
 from retrograde.ops.shaping import as_slices, reshape, take_slice
+from retrograde.shape_inference.abstract_array import is_abstract
 from retrograde.values.arguments import shown
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import invalid

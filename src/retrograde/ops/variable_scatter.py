@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.indexed_slices import IndexedSlices
 from retrograde.core.recorders import isolate, thread
 from retrograde.core.tensor import Tensor
@@ -15,6 +14,7 @@ from retrograde.core.variable import Variable
 from retrograde.ops import _row_sums as rows
 from retrograde.ops import indexing
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.values import dtypes
 from retrograde.values.arguments import as_text, shown
 from retrograde.values.conversion import as_array, tensor_or_variable

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Program
 from retrograde.core.recorders import thread
 from retrograde.ops.collectives import announce, current_group
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence
 from retrograde.program.numpy_codegen import ReplayWriter

@@ -10,12 +10,12 @@ import numpy as np
 
 from retrograde.core.apply import apply
 from retrograde.core.custom_gradient import record_custom
-from retrograde.core.host_callbacks import HostCallback, wrap_result
 from retrograde.core.indexed_slices import as_dense
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import isolate
 from retrograde.core.tensor import Tensor
 from retrograde.ops.collectives import replay_results_from
+from retrograde.ops.host_callbacks import HostCallback, wrap_result
 from retrograde.program.tracing import CallbackLog, Tracer, key_of, may_read_variables, to_variable
 from retrograde.values.source_location import (
     InterpreterFrames,

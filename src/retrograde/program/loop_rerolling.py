@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, hashable
 from retrograde.core.rules import Spec
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.program.sum_of_slices import sum_slices
 from retrograde.values.thresholds import MAX_LOOP_PERIOD, MIN_LOOP_CALLS, MIN_LOOP_ITERATIONS
 

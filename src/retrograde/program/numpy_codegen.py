@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.apply import Primitive
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write, last_uses
 from retrograde.core.tensor import Tensor
 from retrograde.fusion.fused_loops import Fused
 from retrograde.fusion.grouping import fuse
 from retrograde.ops.collectives import as_host_callback
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.program.inline_kernels import NAMES, WRITERS
 from retrograde.program.interpreter import Divergence
 from retrograde.program.tracing import key_of

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, CustomGradient, Guard, Program, Write, hashable, needed
 from retrograde.core.rules import Spec
 from retrograde.ops import collectives
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.ops.shaping import concat
 from retrograde.program.simplification import merge
 from retrograde.program.tracing import Tracer

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograde.core import required
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, CustomGradient, Program, Write, hashable, needed
 from retrograde.core.recorders import isolate, thread
 from retrograde.core.rules import Spec
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.program.tracing import Tracer, may_read_variables
 from retrograde.values.thresholds import MAX_COMPARED_BYTES, MAX_FOLDED_BYTES
 

@@ -17,7 +17,6 @@ from retrograde.core.apply import apply
 from retrograde.core.backward import backward_pass
 from retrograde.core.batching import Batched
 from retrograde.core.custom_gradient import CustomCall
-from retrograde.core.host_callbacks import NUMPY_CALL, HostCallback, wrap_result
 from retrograde.core.lazy import Materializer, alias, make_lazy
 from retrograde.core.program import Call, CustomGradient, Guard, ReadVariable, Write
 from retrograde.core.recorders import Recorder, isolate, thread
@@ -25,6 +24,7 @@ from retrograde.core.rules import Spec
 from retrograde.core.tensor import Tensor, next_id
 from retrograde.core.variable_cell import commit, writing
 from retrograde.ops import random_state
+from retrograde.ops.host_callbacks import NUMPY_CALL, HostCallback, wrap_result
 from retrograde.values import dtypes
 from retrograde.values.source_location import (
     LIBRARIES,

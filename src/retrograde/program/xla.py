@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, Guard, Program, ReadVariable, Write
 from retrograde.core.tensor import Tensor
 from retrograde.devices.device_tensors import device_array
@@ -19,6 +18,7 @@ from retrograde.devices.meshes import blocking, runs_one_at_a_time
 from retrograde.devices.placement import current_device_scope, gather
 from retrograde.ops import collectives
 from retrograde.ops._callbacks import call_on_host
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.program.compilation_cache import enable_compilation_cache
 from retrograde.program.donation import Donation
 from retrograde.program.interpreter import Divergence

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.abstract import AbstractArray
 from retrograde.core.apply import apply
 from retrograde.core.batching import Batched, CannotBatch
-from retrograde.core.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.devices.scopes import compiles_all
 from retrograde.ops import random_numbers
 from retrograde.ops.arguments import integer, integer_array
+from retrograde.ops.host_callbacks import CallbackDescription, HostCallback, call_host
 from retrograde.ops.host_functions import CALLBACK_BUILDERS, register_function, registered_name
 from retrograde.ops.random_numbers import STATELESS
 from retrograde.ops.random_state import Draw
+from retrograde.shape_inference.abstract_array import AbstractArray
 from retrograde.values import dtypes
 from retrograde.values.conversion import tensor_or_variable
 from retrograde.values.errors import allocate, invalid

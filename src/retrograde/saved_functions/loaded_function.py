@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retrograde.core import namespaces
-from retrograde.core.abstract import on_abstract_arrays
 from retrograde.core.recorders import Recorders, isolate
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
@@ -35,6 +34,7 @@ from retrograde.saved_functions.encoding import (
 )
 from retrograde.saved_functions.loading import load_trace
 from retrograde.saved_functions.size_formulas import constant_for, evaluate_formulas, sizes_in
+from retrograde.shape_inference.inference import on_abstract_arrays
 from retrograde.values import dtypes, nest
 from retrograde.values.arguments import as_text
 from retrograde.values.errors import DataLossError, OpError

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.abstract import AbstractArray, NeedsValue, inferring_shapes
-from retrograde.core.host_callbacks import HostCallback
 from retrograde.core.program import Call, CustomGradient, Guard, Write
 from retrograde.core.rules import Spec
 from retrograde.core.variable import Variable
+from retrograde.ops.host_callbacks import HostCallback
 from retrograde.program.concrete_function import VariableSpec
 from retrograde.program.function import Function
 from retrograde.program.interpreter import trace_gradient_function
@@ -27,6 +26,8 @@ from retrograde.program.unknown_sizes import (
 )
 from retrograde.saved_functions.encoding import encode
 from retrograde.saved_functions.size_formulas import Sample, common_form
+from retrograde.shape_inference.abstract_array import AbstractArray, NeedsValue
+from retrograde.shape_inference.inference import inferring_shapes
 from retrograde.values import dtypes, nest
 from retrograde.values.conversion import tensor_or_variable
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from retrograde._api.lazy import from_all
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.summary import _events, writer
 from retrograde.toplevel.scopes import name_scope
 from retrograde.values import variable_scopes

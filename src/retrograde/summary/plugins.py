@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.tensor import Tensor
 from retrograde.image import convert_image_dtype
 from retrograde.image._png import encode
 from retrograde.ops.arguments import integer
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.summary import _events, writer
 from retrograde.summary.experimental import summary_scope
 from retrograde.toplevel.shaping import cast

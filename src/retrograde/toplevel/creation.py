@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from retrograde.core import namespaces
-from retrograde.core.abstract import AbstractArray, created_from_sizes, is_abstract
 from retrograde.core.hooks import hook
 from retrograde.core.tensor import Tensor
 from retrograde.ops import arithmetic, casting, indexing, shaping
@@ -17,6 +16,8 @@ from retrograde.ops.arguments import MAX_ELEMENTS, integer, integers, shape_from
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.conversion import as_tensor, holds_tensor, numpy_dtype
 from retrograde.ops.host_functions import host_function
+from retrograde.shape_inference.abstract_array import AbstractArray, is_abstract
+from retrograde.shape_inference.inference import created_from_sizes
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.recorders import escape, thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.ragged.tensor import RaggedTensor
 from retrograde.sparse.tensor import SparseTensor
 from retrograde.values import nest

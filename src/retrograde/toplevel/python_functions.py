@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from retrograde.core.custom_gradient import record_custom
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.indexed_slices import as_dense
 from retrograde.core.recorders import thread
 from retrograde.core.tape import GradientTape
 from retrograde.core.tape_arguments import UnconnectedGradients
 from retrograde.core.tensor import Tensor
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.ops.host_functions import CallbackResult, call_on_each_replay
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import dtypes, errors, nest

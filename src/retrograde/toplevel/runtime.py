@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.toplevel.creation import convert_to_tensor
 from retrograde.values import nest
 from retrograde.values.locks import fork_safe_lock

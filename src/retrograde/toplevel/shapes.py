@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.abstract import array_of_sizes
 from retrograde.core.tensor import Tensor
 from retrograde.ops.arguments import integers
 from retrograde.ops.casting import identity
 from retrograde.ops.conversion import as_tensor, numeric_dtype, one_dtype
+from retrograde.shape_inference.abstract_array import array_of_sizes
 from retrograde.values import dtypes
 from retrograde.values.arguments import shown
 from retrograde.values.composites import CompositeTensor, dispatched

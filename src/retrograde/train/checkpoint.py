@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograde.core.host_callbacks import HostCallback, call_host
 from retrograde.core.recorders import thread
 from retrograde.core.tensor import Tensor
 from retrograde.core.variable import Variable
 from retrograde.files.tensors import write_tensors
 from retrograde.io.files import tensorflow_errors
+from retrograde.ops.host_callbacks import HostCallback, call_host
 from retrograde.train import _attribute_hooks as attribute_hooks
 from retrograde.train._files import KIND, CheckpointReader, file_of
 from retrograde.train._object_graph import (

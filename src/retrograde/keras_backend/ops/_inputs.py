@@ -10,10 +10,10 @@ import numpy as np
 from keras.src.backend import config
 from keras.src.backend.common import dtypes as keras_dtypes
 
-from retrograde.core.abstract import is_abstract
 from retrograde.core.tensor import Tensor, wrap
 from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 from retrograde.ops.casting import to_dtype
+from retrograde.shape_inference.abstract_array import is_abstract
 from retrograde.values import dtypes
 from retrograde.values.shapes import normalize_axis
 

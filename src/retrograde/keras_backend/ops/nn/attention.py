@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from retrograde.core.abstract import created_from_sizes
 from retrograde.core.apply import apply
 from retrograde.keras_backend.conversion import cast, convert_to_tensor
 from retrograde.keras_backend.ops._inputs import at_least_float32, promote
@@ -12,6 +11,7 @@ from retrograde.ops import arithmetic as ar
 from retrograde.ops import normalization
 from retrograde.ops.contraction import matmul
 from retrograde.ops.shaping import reshape, transpose
+from retrograde.shape_inference.inference import created_from_sizes
 
 _HEADS_SECOND = (0, 2, 1, 3)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import retrograde as tf
-from retrograde.core.abstract import created_from_sizes
 from retrograde.core.tensor import Tensor
 from retrograde.keras_backend.conversion import convert_to_tensor
 from retrograde.keras_backend.ops._inputs import (
@@ -26,6 +25,7 @@ from retrograde.ops.arithmetic import log, power, sign
 from retrograde.ops.casting import to_dtype
 from retrograde.ops.elementary import exp, floor
 from retrograde.ops.shaping import broadcast_to, concat, take_slice
+from retrograde.shape_inference.inference import created_from_sizes
 from retrograde.values.sizes import has_size
 
 
