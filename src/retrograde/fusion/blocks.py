@@ -70,14 +70,14 @@ def run_in_blocks(
     count = threads()
     run_shared(
         work,
-        _tapered_blocks(y.size, max_size, BLOCK_SIZE // 8 if costly else BLOCK_SIZE, count),
+        tapered_blocks(y.size, max_size, BLOCK_SIZE // 8 if costly else BLOCK_SIZE, count),
         count - 1,
     )
     return out
 
 
 @lru_cache(maxsize=256)
-def _tapered_blocks(
+def tapered_blocks(
     size: int, max_size: int, min_size: int, threads: int
 ) -> tuple[tuple[int, int], ...]:
     """Returns pairs `(start, stop)` that cover `size`, with decreasing lengths.

@@ -15,6 +15,7 @@ from keras.src.saving import saving_api
 import retrograde
 from retrograde.core.indexed_slices import as_dense
 from retrograde.keras_backend import (
+    adam,
     distribution_lib,
     gradients,
     replicas,
@@ -44,6 +45,7 @@ def patch_keras(tf_keras):
     # It supports `synchronized=True` with the backend of this name only.
     batch_normalization.backend = ModuleProxy(keras_src_backend, backend=lambda: "tensorflow")
     gradients.patch_optimizers()
+    adam.patch_adam()
     replicas.patch_losses()
     saving.make_atomic()
     saving_api.load_weights = wrap_load_weights(saving_api.load_weights)

@@ -141,3 +141,8 @@ class Variable(KerasVariable):
 def _scope(name):
     """Returns the active Keras scope of this name, or `None`."""
     return getattr(global_state.GLOBAL_STATE_TRACKER, name, None)
+
+
+def is_redirected():
+    """Returns whether a Keras scope casts the variables that are read, or collects assignments."""
+    return _scope("autocast_scope") is not None or _scope("stateless_scope") is not None

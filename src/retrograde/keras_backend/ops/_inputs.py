@@ -15,7 +15,7 @@ from retrograde.keras_backend.conversion import convert_to_tensor, numpy_dtype
 from retrograde.ops.casting import to_dtype
 from retrograde.shape_inference.abstract_array import is_abstract
 from retrograde.values import dtypes
-from retrograde.values.shapes import normalize_axis
+from retrograde.values.shapes import TensorShape, normalize_axis
 
 BOOL = np.dtype(bool)
 INT32 = np.dtype(np.int32)
@@ -162,7 +162,7 @@ def to_ints(value: Any) -> tuple[int, ...]:
     """Converts one or several integers or integer tensors to a tuple of Python ints."""
     if type(value) is int:
         return (value,)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, TensorShape)):
         return tuple(map(to_int, value))
     if is_abstract(value):
         return (value,) if isinstance(value, int) else tuple(value._spec.integers())
