@@ -42,7 +42,7 @@ class AutoTrace(Trace):
             settings["op_determinism"]
             or scopes.replica is not None  # all replicas have to change at the same step
             or tracer.replica_rounds is not None
-            or self.has_effects()
+            or self.has_side_effects()
             or self.executable.has_collectives
             or importlib.util.find_spec("jax") is None
         )

@@ -216,7 +216,7 @@ class Function:
 
     def _replay_and_compare(self, trace: Trace, arguments: Arguments, log: CallbackLog) -> Any:
         """Replays `trace`, and raises an error if the Python function returns other values."""
-        if trace.has_effects():
+        if trace.has_side_effects():
             return self._replay(trace, arguments, log)
         variables = trace.variables(arguments.variables)
         old_values, old_state = [v._current() for v in variables], random_state.state()

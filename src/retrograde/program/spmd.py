@@ -38,7 +38,7 @@ class MeshProgram(CompiledProgram):
         super().__init__(program, variables, None)
 
     @property
-    def makes_all(self) -> bool:
+    def computes_all_results(self) -> bool:
         """False: a call has to create global arrays, or to compare programs."""
         return False
 

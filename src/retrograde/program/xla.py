@@ -150,14 +150,14 @@ class CompiledProgram:
         self.donated = sorted(places.values(), key=lambda place: place not in self.donated_inputs)
 
     @property
-    def shares(self) -> bool:
+    def shares_donated_values(self) -> bool:
         """Whether the new value of a donated variable is also a result or another write."""
         others = [y for place, y in self._program.writes.items() if place not in self.donated]
         others += self._program.results
         return any(self._program.writes[place] in others for place in self.donated)
 
     @property
-    def makes_all(self) -> bool:
+    def computes_all_results(self) -> bool:
         """Whether a call only runs the compiled program, which returns all results."""
         wanted = {*self._program.results, *self._program.writes.values()}
         return not (self._before or self._guards) and wanted <= set(self.outputs) != set()
