@@ -59,7 +59,7 @@ class AutoTrace(Trace):
         """Runs the program. Until the choice is made, the calls are timed."""
         if self.is_settled:
             return super().run(inputs, arguments, log)
-        begun = time.perf_counter()
+        start_time = time.perf_counter()
         try:
             outcome = super().run(inputs, arguments, log)
         except Exception:
@@ -75,7 +75,7 @@ class AutoTrace(Trace):
             self._block_until_ready(outcome)  # the call is committed, so it is never repeated
         with self.lock:
             if not self.is_settled:
-                self._observe(time.perf_counter() - begun)
+                self._observe(time.perf_counter() - start_time)
         return outcome
 
     def _observe(self, seconds: float) -> None:

@@ -415,7 +415,7 @@ class Trace:
         if type(outcome) is Divergence and traced_tensors is not None:
             # XLA rounds differently from the traced call, and guards compare all bits.
             log.rewind()
-            outcome = self._differentiable.interpreted(tensors, log)
+            outcome = self._differentiable.run_interpreted(tensors, log)
         if type(outcome) is Divergence:
             return outcome
         results, writes = outcome
