@@ -397,7 +397,9 @@ def _unpack_signature(data: Mapping, variables: list, tensors: Mapping) -> Signa
     function = load_function(data["function"], variables, tensors)
     args, kwargs = decode(data["args"]), decode(data["kwargs"])
     concrete = function.get_concrete_function(*args, **kwargs)
-    return Signature(function, tuple(args), kwargs, concrete._trace, concrete._others)
+    return Signature(
+        function, tuple(args), kwargs, concrete._trace, concrete._traces_with_other_sizes
+    )
 
 
 def _make_class(data: Mapping) -> type:

@@ -224,7 +224,7 @@ def test_the_fast_path_itself_returns_the_results(options):
     call_repeatedly(f, x)
     before = w.numpy()
 
-    product, total = f._latest(x)
+    product, total = f._latest_fast_call(x)
 
     assert product.numpy().tolist() == [5.0, 12.0]
     assert total.numpy().tolist() == w.numpy().tolist() == (before + x.numpy()).tolist()
@@ -301,4 +301,4 @@ def test_a_compiled_step_without_arguments_can_capture_a_large_constant():
         step()
 
     np.testing.assert_array_equal(total.numpy(), 8.0 * data.numpy())
-    assert step._latest is not None and step._fast_calls
+    assert step._latest_fast_call is not None and step._fast_calls

@@ -42,7 +42,7 @@ class AutoTrace(Trace):
             settings["op_determinism"]
             or scopes.replica is not None  # all replicas have to change at the same step
             or tracer.replica_rounds is not None
-            or self.has_effects()
+            or self.has_side_effects()
             or self.executable.has_collectives
             or importlib.util.find_spec("jax") is None
         )
@@ -59,7 +59,7 @@ class AutoTrace(Trace):
         """Runs the program. Until the choice is made, the calls are timed."""
         if self.is_settled:
             return super().run(inputs, arguments, log)
-        begun = time.perf_counter()
+        start_time = time.perf_counter()
         try:
             outcome = super().run(inputs, arguments, log)
         except Exception:
@@ -75,7 +75,7 @@ class AutoTrace(Trace):
             self._block_until_ready(outcome)  # the call is committed, so it is never repeated
         with self.lock:
             if not self.is_settled:
-                self._observe(time.perf_counter() - begun)
+                self._observe(time.perf_counter() - start_time)
         return outcome
 
     def _observe(self, seconds: float) -> None:

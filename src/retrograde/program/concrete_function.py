@@ -1,4 +1,4 @@
-"""ConcreteFunction: a function for arguments of one shape and dtype."""
+"""ConcreteFunction: a `tf.function` restricted to one signature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from retrograde.values.errors import allocate
 from retrograde.values.specs import TensorSpec, TypeSpec, spec_of
 
 _GRAPH_ATTRIBUTES = ("captured_inputs", "function_def", "graph")
-_DUMMY_SIZE = 2  # of an unknown dimension in a dummy tensor
+_DUMMY_SIZE = 2  # the size of an unknown dimension in a dummy tensor
 
 
 class ConcreteFunction:
@@ -36,16 +36,16 @@ class ConcreteFunction:
         args: tuple,
         kwargs: dict,
         trace: Any,
-        others: Callable[[], list] = list,
+        traces_with_other_sizes: Callable[[], list] = list,
     ) -> None:
-        """`others` returns traces with other sizes, if some dimensions are unknown."""
+        """Stores the trace. `traces_with_other_sizes` creates more if dimensions are unknown."""
         if not hasattr(function, "_name"):
             raise TypeError(
                 "Create a ConcreteFunction with tf.function(f).get_concrete_function(...). "
                 f"Received a function of type {type(function).__name__}."
             )
         self.function = function
-        self._others = others
+        self._traces_with_other_sizes = traces_with_other_sizes
         self._args = args
         self._kwargs = kwargs
         self._trace = trace
@@ -59,9 +59,13 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Any:
         """The results, with specs in place of tensors."""
-        others = [list(nest.leaves(trace.described_results())) for trace in self._others()]
+        traces = self._traces_with_other_sizes()
+        other_leaves = [list(nest.leaves(trace.described_results())) for trace in traces]
         structure = self._trace.described_results()
-        leaves = [_common(specs) for specs in zip(nest.leaves(structure), *others, strict=True)]
+        # A dimension is unknown if its size differs between the traces.
+        leaves = [
+            _common_spec(specs) for specs in zip(nest.leaves(structure), *other_leaves, strict=True)
+        ]
         return nest.pack(structure, iter(leaves))
 
     @property
@@ -123,48 +127,52 @@ class ConcreteFunction:
         return self._trace.exported()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given, is_positional = iter(args), not (kwargs or self._kwargs)
+        remaining_args, is_positional = iter(args), not (kwargs or self._kwargs)
         parameters = self.function._parameters.names
         names = [*parameters[: len(self._args)], *[""] * (len(self._args) - len(parameters))]
         if any(map(nest.is_nested, args)) and all(names[: len(args)]) and len(args) <= len(names):
             return self(**dict(zip(names, args, strict=False)), **kwargs)
-        filled = [
-            self._fill(name, value, kwargs, given)
+        function_args = [
+            self._argument_for(name, value, kwargs, remaining_args)
             for name, value in zip(names, self._args, strict=True)
         ]
-        named = {name: self._fill(name, v, kwargs, given) for name, v in self._kwargs.items()}
-        remaining = list(given)
-        if remaining and is_positional and len(args) == len(names) and all(names):
-            return self(
-                **dict(zip(names, args, strict=True))
-            )  # fixed arguments were passed as well
-        if kwargs or remaining:
+        function_kwargs = {
+            name: self._argument_for(name, value, kwargs, remaining_args)
+            for name, value in self._kwargs.items()
+        }
+        extra_args = list(remaining_args)
+        if extra_args and is_positional and len(args) == len(names) and all(names):
+            # The call passes all arguments, including those with fixed Python values.
+            return self(**dict(zip(names, args, strict=True)))
+        if kwargs or extra_args:
             raise TypeError(
                 f"{self.name}: too many arguments for {self.structured_input_signature}."
             )
-        return self.function(*filled, **named)
+        return self.function(*function_args, **function_kwargs)
 
-    def _fill(self, name: str, value: Any, kwargs: dict, given: Iterator[Any]) -> Any:
-        """Returns the argument for a parameter: by name, or the next positional one."""
+    def _argument_for(
+        self, name: str, value: Any, kwargs: dict, remaining_args: Iterator[Any]
+    ) -> Any:
+        """Returns the argument of this name in `kwargs`, or else the next positional one."""
         if name not in kwargs:
-            return _fill(value, given, self.name)
+            return _replace_specs(value, remaining_args, self.name)
         argument = kwargs.pop(name)
-        filled = _fill(value, self._variable_leaves(value, argument), self.name)
-        if filled is value and not _is_equal(argument, value):
+        result = _replace_specs(value, self._tensor_leaves(value, argument), self.name)
+        if result is value and not _is_equal(argument, value):
             raise TypeError(
                 f"{self.name}: the argument {name!r} is {shown(value)} in this ConcreteFunction. "
                 f"Received: {shown(argument)}. Leave it out, or call the tf.function itself."
             )
-        return filled
+        return result
 
-    def _variable_leaves(self, value: Any, argument: Any) -> Iterator[Any]:
+    def _tensor_leaves(self, value: Any, argument: Any) -> Iterator[Any]:
         """Returns the leaves of `argument` that correspond to specs and tensors in `value`."""
         if not nest.is_nested(value):
             return iter([argument])
-        fixed, leaves = nest.flatten(value), nest.flatten(argument)
-        if len(fixed) != len(leaves):
+        expected_leaves, leaves = nest.flatten(value), nest.flatten(argument)
+        if len(expected_leaves) != len(leaves):
             return iter(leaves)
-        pairs = list(zip(fixed, leaves, strict=True))
+        pairs = list(zip(expected_leaves, leaves, strict=True))
         return iter([leaf for x, leaf in pairs if _is_placeholder(x) or not _is_equal(leaf, x)])
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:  # noqa: ARG002
@@ -176,12 +184,12 @@ class ConcreteFunction:
 
     def __repr__(self) -> str:
         args, kwargs = self.structured_input_signature
-        message = [*map(shown, args), *[f"{name}={shown(value)}" for name, value in kwargs.items()]]
-        return f"<ConcreteFunction {self.name}({', '.join(message)})>"
+        texts = [*map(shown, args), *[f"{name}={shown(value)}" for name, value in kwargs.items()]]
+        return f"<ConcreteFunction {self.name}({', '.join(texts)})>"
 
 
 class VariableSpec:
-    """A placeholder for a variable among the arguments, by its index."""
+    """A placeholder for a variable argument. Equal indices stand for the same variable."""
 
     def __init__(self, index: int, shape: list[int], dtype: str, trainable: bool) -> None:
         self.index = index
@@ -222,12 +230,12 @@ def unallocated(shape: Sequence[int], dtype: np.dtype) -> Any:
     return np.broadcast_to(np.zeros((), dtype), shape)[()]
 
 
-def _common(specs: tuple) -> Any:
+def _common_spec(specs: tuple) -> Any:
     """Returns one spec for several that differ in sizes."""
-    first, *others = specs
-    if not others or not isinstance(first, TensorSpec):
+    first, *other_specs = specs
+    if not other_specs or not isinstance(first, TensorSpec):
         return first
-    return first.most_specific_common_supertype(others)
+    return first.most_specific_common_supertype(other_specs)
 
 
 def _is_equal(a: Any, b: Any) -> bool:
@@ -250,26 +258,26 @@ def _spec_of_tensor(value: Any) -> Any:
 
 
 def _is_placeholder(value: Any) -> bool:
-    """Returns whether an argument of a concrete function is passed in each call."""
+    """Returns whether each call passes a tensor in place of this argument."""
     return isinstance(_spec_of_tensor(value), TypeSpec)
 
 
 def _try_convert(value: Any, spec: TensorSpec) -> Tensor | None:
-    """Converts a number or an array to the dtype of a spec; returns `None` if that fails."""
+    """Converts a number or an array to the dtype of a spec, or returns `None` if that fails."""
     try:
         return Tensor(as_array(value, spec.dtype.numpy_dtype))
     except (TypeError, ValueError):
         return None
 
 
-def _fill(value: Any, given: Iterator[Any], name: str) -> Any:
-    """Replaces the specs and tensors in `value` by given tensors."""
+def _replace_specs(value: Any, arguments: Iterator[Any], name: str) -> Any:
+    """Replaces the specs and tensors in `value` by the next `arguments`."""
     if nest.is_nested(value):
-        return nest.map_leaves(lambda leaf: _fill(leaf, given, name), value)
+        return nest.map_leaves(lambda leaf: _replace_specs(leaf, arguments, name), value)
     spec = _spec_of_tensor(value)
     if not isinstance(spec, TypeSpec):
         return value
-    argument = tensor = next(given, None)
+    argument = tensor = next(arguments, None)
     if argument is None:
         raise TypeError(f"{name}: an argument is missing. Expected: {spec}.")
     if isinstance(spec, TensorSpec):

@@ -39,31 +39,31 @@ class DifferentiableProgram:
         self.arguments = arguments
         self.results = results
         self.compiles = compiles
-        given = set(arguments)
-        self.constants = {n: x for n, x in tracer.constants.items() if n not in given}
+        argument_numbers = set(arguments)
+        self.constants = {n: x for n, x in tracer.constants.items() if n not in argument_numbers}
         # Other steps depend on the arguments and on random numbers only.
         reads = any([type(step) is ReadVariable for step in tracer.steps])
         self._is_one_call = not (reads or may_read_variables(tracer.steps))
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, tensors: list[Tensor], log: CallbackLog | None) -> Any:
-        """Returns results and new values of variables as tensors; or the guard that failed."""
+        """Returns results and new values of variables as tensors, or the guard that failed."""
         recorders = thread.recorders
         is_one_call = self._is_one_call and all(isinstance(r, GradientTape) for r in recorders)
         if not is_one_call or _has_batch(tensors):
-            return self.interpreted(tensors, log)
-        wanted = tuple([_is_connected(x, recorders) for x in tensors])
-        derivative = self._derivatives.get(wanted)
+            return self.run_interpreted(tensors, log)
+        connected = tuple([_is_connected(x, recorders) for x in tensors])
+        derivative = self._derivatives.get(connected)
         if derivative is None:
-            outcome = _trace_derivative(self, wanted, tensors, log)
+            outcome = _trace_derivative(self, connected, tensors, log)
             if type(outcome) is Divergence:
                 return outcome
-            derivative = self._derivatives[wanted] = outcome
+            derivative = self._derivatives[connected] = outcome
             if log is not None:
                 log.rewind()
         return derivative.call(tensors, recorders, log)
 
-    def interpreted(self, tensors: list[Tensor], log: CallbackLog | None) -> Any:
+    def run_interpreted(self, tensors: list[Tensor], log: CallbackLog | None) -> Any:
         """Does the same as a call in which every recorder observes every operation."""
         values = self.constants | dict(zip(self.arguments, tensors, strict=True))
         interpreted = interpret(self.tracer, self.tracer.steps, values, log)
@@ -80,8 +80,9 @@ def _is_connected(x: Tensor, tapes: list[GradientTape]) -> bool:
     return any(x._id in tape._connected for tape in tapes)
 
 
-# Residuals from loops, if XLA compiles both programs. Each iteration has its own, which leaves one
-# program and enters the other separately: rematerializing more than this is faster.
+# If XLA compiles both programs, each iteration of a loop has separate residuals. Each of them is an
+# output of the forward program and an argument of the backward program. If there are many, it is
+# faster to rematerialize them.
 
 
 def _are_from_loops(numbers: list[int], steps: list, specs: list) -> bool:
@@ -89,12 +90,14 @@ def _are_from_loops(numbers: list[int], steps: list, specs: list) -> bool:
     if len(numbers) <= MAX_LOOP_RESIDUALS:
         return False
     loops = [s for s in reroll(_primitive_calls(steps), specs, set(numbers)) if type(s) is Loop]
-    made = {n for loop in loops for calls in loop.numbers for outputs in calls for n in outputs}
-    return len(made.intersection(numbers)) > MAX_LOOP_RESIDUALS
+    loop_outputs = {
+        n for loop in loops for calls in loop.numbers for outputs in calls for n in outputs
+    }
+    return len(loop_outputs.intersection(numbers)) > MAX_LOOP_RESIDUALS
 
 
 class Slices(NamedTuple):
-    """Gradients as IndexedSlices: the numbers of values and indices, and the dense shape."""
+    """The numbers of the values and indices of an `IndexedSlices` gradient, and its dense shape."""
 
     values: int
     indices: int
@@ -104,9 +107,9 @@ class Slices(NamedTuple):
 class CallDetails(NamedTuple):
     """The operations inside one call of a function, for diagnostics.
 
-    `program` has the calls of the forward and the backward pass, and among its constants all arrays
-    that they start from. `origins` are the places of calls, by first output, and `gradients` the
-    numbers of the cotangents of its arguments.
+    `program` has the calls of the forward and the backward pass. Its constants include the arrays
+    of the arguments and cotangents. `origins` are the source locations of calls, by first output.
+    `gradients` are the numbers of the cotangents of the arguments.
     """
 
     program: Program
@@ -115,11 +118,11 @@ class CallDetails(NamedTuple):
 
 
 class Derivative:
-    """A forward program and the backward passes to those arguments that are wanted.
+    """A forward program, and the backward passes to the arguments that tapes watch.
 
-    The forward program returns the results of the function, the residuals that the backward pass
-    reads unless it rematerializes them, and what host callbacks returned. While recorders are
-    active, the backward pass is a differentiable program of the arguments and the cotangents.
+    The forward program returns the results of the function, the results of host callbacks, and the
+    residuals of the backward pass unless they are rematerialized. While recorders are active, the
+    backward pass is a differentiable program of the arguments and the cotangents.
     """
 
     def __init__(
@@ -133,21 +136,21 @@ class Derivative:
         host_results: set[int],
         unmerged: list[Any],
     ) -> None:
-        same, (_, _, start) = merged.same, merged.starts
+        equal_values, (_, _, start) = merged.same, merged.starts
         self.tracer = tracer
         self.constants = merged.constants
         self.compiles = program.compiles
         self.arguments = program.arguments
         self.cotangents = cotangents
         self.calls = _primitive_calls(merged.steps)
-        # Merged steps have lost the custom gradients, which higher derivatives need.
+        # Higher derivatives need the custom gradients, which merging removes.
         self.unmerged = _with_custom_gradients(unmerged)
-        self.unmerged_numbers = {same.get(n, n): n for g in gradients for n in _numbers(g)}
-        self._gradients = [_renumbered(g, same) for g in gradients]
+        self.unmerged_numbers = {equal_values.get(n, n): n for g in gradients for n in _numbers(g)}
+        self._gradients = [_renumber(g, equal_values) for g in gradients]
         self.outputs = list(dict.fromkeys(n for g in self._gradients for n in _numbers(g)))
         self._reached = reached
-        self._results = [same.get(n, n) for n in program.results]
-        self._find_host_results(host_results, same)
+        self._results = [equal_values.get(n, n) for n in program.results]
+        self._find_host_results(host_results, equal_values)
         self._partition(merged, start)
         out = [*self._results, *self._residuals, *self.host_results]
         steps = needed(merged.steps[:start], {*out, *merged.writes.values()})
@@ -158,29 +161,31 @@ class Derivative:
         )
         self._backwards: dict[tuple[bool, ...], _Backward] = {}
         for n, origin in tracer.origins.items():
-            if origin.of in same:
-                tracer.origins[n] = origin._replace(of=same[origin.of])
+            if origin.of in equal_values:
+                tracer.origins[n] = origin._replace(of=equal_values[origin.of])
         self._primitive = _FunctionPrimitive(self)
 
-    def _find_host_results(self, host_results: set[int], same: dict[int, int]) -> None:
+    def _find_host_results(self, host_results: set[int], equal_values: dict[int, int]) -> None:
         """Finds the outputs of host callbacks that the backward pass may read."""
-        constants = {n: self.constants.get(same.get(n, n)) for n in host_results}
+        constants = {n: self.constants.get(equal_values.get(n, n)) for n in host_results}
         self.folded = {n: Tensor(x) for n, x in constants.items() if x is not None}
         if not self.unmerged:
-            read = {n for call in self.calls for n in call.inputs}
-            host_results = host_results & (read | set(self._results) | set(self.outputs))
+            read_numbers = {n for call in self.calls for n in call.inputs}
+            host_results = host_results & (read_numbers | set(self._results) | set(self.outputs))
         self.host_results = sorted(host_results - self.folded.keys())
 
     def _partition(self, merged: Merged, start: int) -> None:
         """Finds the steps of the backward pass, and the residuals that it reads."""
         self.backward_steps = needed(merged.steps[start:], self.outputs)
-        used = {n for s in self.backward_steps for n in s.inputs} | set(self.outputs)
-        made = {n for s in self.backward_steps for n in s.outputs}
-        self._residuals = sorted(used - made - self.constants.keys() - set(self.cotangents))
-        self.given = self._residuals
+        used_numbers = {n for s in self.backward_steps for n in s.inputs} | set(self.outputs)
+        computed_numbers = {n for s in self.backward_steps for n in s.outputs}
+        self._residuals = sorted(
+            used_numbers - computed_numbers - self.constants.keys() - set(self.cotangents)
+        )
+        self.backward_inputs = self._residuals
         specs = self.tracer.specs
         if self.compiles and _are_from_loops(self._residuals, merged.steps[:start], specs):
-            self._residuals, self.given = [], [*self.arguments, *self.host_results]
+            self._residuals, self.backward_inputs = [], [*self.arguments, *self.host_results]
             self.backward_steps = needed(self.calls, self.outputs)
 
     def call(self, tensors: list[Tensor], tapes: list[Recorder], log: CallbackLog | None) -> Any:
@@ -189,47 +194,53 @@ class Derivative:
         if type(outcome) is Divergence:
             return outcome
         arrays, writes = outcome
-        made = [on_device(x) for x in arrays]
+        outputs = [on_device(x) for x in arrays]
         count = len(self._results)
-        results = made[:count]
+        results = outputs[:count]
         y = tuple([x for x, reached in zip(results, self._reached, strict=True) if reached])
         if y:
-            kept = dict(zip((*self._residuals, *self.host_results), made[count:], strict=True))
-            kept |= zip(self.arguments, tensors, strict=True)
-            notify(list(tapes), self._primitive, tuple(tensors), {"kept": kept}, y)
+            saved_tensors = dict(
+                zip((*self._residuals, *self.host_results), outputs[count:], strict=True)
+            )
+            saved_tensors |= zip(self.arguments, tensors, strict=True)
+            notify(
+                list(tapes), self._primitive, tuple(tensors), {"saved_tensors": saved_tensors}, y
+            )
         places = self._forward.program.writes
         return results, {p: on_device(x) for p, x in zip(places, writes, strict=True)}
 
-    def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor | None]) -> list:
-        """Returns the cotangents of the arguments; `None` is the cotangent of an unused result."""
-        used = tuple([g is not None for g in cotangents])
-        backward = self._backwards.get(used)
+    def pull(self, saved_tensors: dict[int, Tensor], cotangents: list[Tensor | None]) -> list:
+        """Returns the cotangents of the arguments. Unused results have the cotangent `None`."""
+        has_cotangent = tuple([g is not None for g in cotangents])
+        backward = self._backwards.get(has_cotangent)
         if backward is None:
-            backward = self._backwards[used] = _Backward(self, used)
-        found = backward.pull(kept, [g for g in cotangents if g is not None])
-        return [_packed(g, found) for g in self._gradients]
+            backward = self._backwards[has_cotangent] = _Backward(self, has_cotangent)
+        gradients = backward.pull(saved_tensors, [g for g in cotangents if g is not None])
+        return [_pack_gradient(g, gradients) for g in self._gradients]
 
-    def inside(self, kept: dict[int, Tensor], cotangents: tuple) -> CallDetails:
-        """Returns the operations of the call that kept this, and of its backward pass."""
+    def inside(self, saved_tensors: dict[int, Tensor], cotangents: tuple) -> CallDetails:
+        """Returns the operations of the call that saved these tensors, and its backward pass."""
         specs = self.tracer.specs
-        given = dict(self.constants) | {n: np.asarray(x._array) for n, x in kept.items()}
+        known_values = dict(self.constants) | {
+            n: np.asarray(x._array) for n, x in saved_tensors.items()
+        }
         for n, g in zip(self.cotangents, cotangents, strict=False):
-            given[n] = np.zeros(*specs[n]) if g is None else g
+            known_values[n] = np.zeros(*specs[n]) if g is None else g
         results = [n for n, r in zip(self._results, self._reached, strict=True) if r]
-        program = Program(self.calls, specs, given, self.arguments, results, {})
+        program = Program(self.calls, specs, known_values, self.arguments, results, {})
         gradients = [g.values if type(g) is Slices else g for g in self._gradients]
         return CallDetails(program, self.tracer.origins, gradients)
 
 
 class _Backward:
-    """The backward pass of a derivative from those results that were used."""
+    """The backward pass from the results that have cotangents."""
 
-    def __init__(self, derivative: Derivative, used: tuple[bool, ...]) -> None:
+    def __init__(self, derivative: Derivative, has_cotangent: tuple[bool, ...]) -> None:
         self._derivative = derivative
-        pairs = list(zip(derivative.cotangents, used, strict=True))
+        pairs = list(zip(derivative.cotangents, has_cotangent, strict=True))
         self._cotangents = [n for n, is_used in pairs if is_used]
         self._missing = {n for n, is_used in pairs if not is_used}
-        reduced = self._reduced(derivative.backward_steps)
+        reduced = self._remove_missing_cotangents(derivative.backward_steps)
         # A source that only unused results depend on has a gradient of zeros, as in TensorFlow.
         self._zeros = [n for n in derivative.outputs if n in reduced.absent]
         self._outputs = {
@@ -240,58 +251,60 @@ class _Backward:
             needed(reduced.steps, results),
             derivative.tracer.specs,
             derivative.constants | reduced.zeros,
-            [*derivative.given, *self._cotangents],
+            [*derivative.backward_inputs, *self._cotangents],
             results,
             {},
         )
         self._executable = Executable(program, [], derivative.compiles)
         self._differentiable: DifferentiableProgram | None = None
 
-    def _reduced(self, steps: list) -> Reduced:
+    def _remove_missing_cotangents(self, steps: list) -> Reduced:
         derivative = self._derivative
         return without_cotangents(
             steps, derivative.tracer.specs, derivative.cotangents, self._missing
         )
 
-    def pull(self, kept: dict[int, Tensor], cotangents: list[Tensor]) -> dict[int, Tensor]:
+    def pull(self, saved_tensors: dict[int, Tensor], cotangents: list[Tensor]) -> dict[int, Tensor]:
         """Returns the cotangents of the arguments, by their numbers."""
         derivative = self._derivative
         if thread.recorders:
             arguments = [*derivative.arguments, *derivative.host_results]
             if self._differentiable is None:
                 self._differentiable = self._as_differentiable([*arguments, *self._cotangents])
-            found, _ = self._differentiable([*[kept[n] for n in arguments], *cotangents], None)
+            gradients, _ = self._differentiable(
+                [*[saved_tensors[n] for n in arguments], *cotangents], None
+            )
         elif _has_batch(cotangents):
             program = self._executable.program
-            values = {n: Tensor(x) for n, x in program.constants.items()} | kept
+            values = {n: Tensor(x) for n, x in program.constants.items()} | saved_tensors
             values |= zip(self._cotangents, cotangents, strict=True)
             interpreted: Any = interpret(derivative.tracer, program.steps, values, None)
-            found = [interpreted.values[n] for n in program.results]
+            gradients = [interpreted.values[n] for n in program.results]
         else:
-            given = [*[kept[n] for n in derivative.given], *cotangents]
-            arrays, _ = self._executable.run(given, None)
+            program_inputs = [*[saved_tensors[n] for n in derivative.backward_inputs], *cotangents]
+            arrays, _ = self._executable.run(program_inputs, None)
             if compiles_all():
-                found = list(map(on_device, arrays))
+                gradients = list(map(on_device, arrays))
             else:
-                found = [wrap(np.asarray(x)) for x in arrays]
+                gradients = [wrap(np.asarray(x)) for x in arrays]
                 if derivative.compiles:
-                    _set_flag_if_nonfinite(found)
+                    _set_flag_if_nonfinite(gradients)
         specs = derivative.tracer.specs
         zeros = {n: Tensor(np.zeros(specs[n].shape, specs[n].dtype)[()]) for n in self._zeros}
-        return zeros | dict(zip(self._outputs, found, strict=True))
+        return zeros | dict(zip(self._outputs, gradients, strict=True))
 
     def _as_differentiable(self, arguments: list[int]) -> DifferentiableProgram:
-        """Returns the backward pass, from the arguments of the function on, for recorders."""
+        """Returns the backward pass as a function of arguments and cotangents, for recorders."""
         derivative = self._derivative
         tracer = derivative.tracer
         if derivative.unmerged:
             backward, constants = tracer.branched(), tracer.constants | derivative.folded
-            reduced = self._reduced(derivative.unmerged)
+            reduced = self._remove_missing_cotangents(derivative.unmerged)
             outputs = [derivative.unmerged_numbers[n] for n in self._outputs]
         else:
             backward = tracer.continued({})
             constants = {n: Tensor(x) for n, x in derivative.constants.items()}
-            reduced = self._reduced(derivative.calls)
+            reduced = self._remove_missing_cotangents(derivative.calls)
             outputs = list(self._outputs)
         outputs = [reduced.same.get(n, n) for n in outputs]
         backward.constants = constants | {n: Tensor(x) for n, x in reduced.zeros.items()}
@@ -305,9 +318,9 @@ def _primitive_calls(steps: list) -> list[Call]:
 
 
 def _with_custom_gradients(steps: list) -> list:
-    """Returns the calls of primitives and the custom gradients, if there are any of the latter."""
-    customs = any([type(s) is CustomGradient for s in steps])
-    return [s for s in steps if is_repeatable(s)] if customs else []
+    """Returns the repeatable steps if there are custom gradients among them, or else no steps."""
+    has_custom_gradients = any([type(s) is CustomGradient for s in steps])
+    return [s for s in steps if is_repeatable(s)] if has_custom_gradients else []
 
 
 def _set_flag_if_nonfinite(tensors: list[Tensor]) -> None:
@@ -323,29 +336,29 @@ def _numbers(g: Any) -> list[int]:
     return [g.values, g.indices] if type(g) is Slices else [g]
 
 
-def _renumbered(g: Any, same: dict[int, int]) -> Any:
+def _renumber(g: Any, equal_values: dict[int, int]) -> Any:
     if type(g) is Slices:
-        values, indices = (same.get(n, n) for n in (g.values, g.indices))
+        values, indices = (equal_values.get(n, n) for n in (g.values, g.indices))
         return Slices(values, indices, g.dense_shape)
-    return same.get(g, g)
+    return equal_values.get(g, g)
 
 
-def _packed(g: Any, found: dict[int, Tensor]) -> Any:
+def _pack_gradient(g: Any, tensors: dict[int, Tensor]) -> Any:
     if type(g) is Slices:
-        return IndexedSlices(found[g.values], found[g.indices], g.dense_shape)
-    return None if g is None else found[g]
+        return IndexedSlices(tensors[g.values], tensors[g.indices], g.dense_shape)
+    return None if g is None else tensors[g]
 
 
 def _trace_derivative(
     program: DifferentiableProgram,
-    wanted: tuple[bool, ...],
+    connected: tuple[bool, ...],
     tensors: list[Tensor],
     log: CallbackLog | None,
 ) -> Derivative | Divergence:
-    """Interprets a program under a tape, and traces that and the backward pass.
+    """Traces the forward pass under a tape, and the backward pass.
 
-    The new trace numbers its values from the end of the old one. The forward pass is traced a
-    second time, and merged with the first one afterwards.
+    The numbers of the new trace continue the numbers of `program`. The second trace of the forward
+    pass is merged with the first one afterwards.
     """
     handles = list(map(alias, tensors))
     values = dict(zip(program.arguments, handles, strict=True))
@@ -359,12 +372,12 @@ def _trace_derivative(
 
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
     with isolate(tracer):
-        sources = [x for x, w in zip(handles, wanted, strict=True) if w]
+        sources = [x for x, w in zip(handles, connected, strict=True) if w]
         steps = program.tracer.steps
         with tape:
             tape.watch(sources)
-            known = program.constants | values
-            interpreted = interpret(program.tracer, steps, known, log, on_host_call)
+            known_values = program.constants | values
+            interpreted = interpret(program.tracer, steps, known_values, log, on_host_call)
         if type(interpreted) is Divergence:
             return interpreted
         targets = [interpreted.values[n] for n in program.results]
@@ -372,11 +385,13 @@ def _trace_derivative(
         targets = [y for y, r in zip(targets, reached, strict=True) if r]
         forward, tracer.steps = tracer.steps, []
         ones = [Tensor(np.ones(y._spec.shape, y._spec.dtype)[()]) for y in targets]
-        first = tracer.begin(ones)
-        found = iter(tape.gradient(targets, sources, ones) if targets else ())
-        gradients = [_number_of(next(found, None), tracer) if w else None for w in wanted]
+        first_cotangent = tracer.begin(ones)
+        source_gradients = iter(tape.gradient(targets, sources, ones) if targets else ())
+        gradients = [
+            _number_of(next(source_gradients, None), tracer) if w else None for w in connected
+        ]
     merged = merge(tracer.constants, steps, forward, tracer.steps)
-    cotangents = list(range(first, first + len(ones)))
+    cotangents = list(range(first_cotangent, first_cotangent + len(ones)))
     unmerged = [*forward, *tracer.steps]
     return Derivative(
         program, tracer, merged, reached, cotangents, gradients, host_results, unmerged
@@ -406,10 +421,10 @@ class _FunctionPrimitive:
         connected = tuple(map(bool, key))
         return Plan(save_nothing, (), self._pull, connected, True, self.name, takes_none=True)
 
-    def inside(self, kept: dict[int, Tensor], cotangents: tuple = ()) -> CallDetails:
+    def inside(self, saved_tensors: dict[int, Tensor], cotangents: tuple = ()) -> CallDetails:
         """Returns the operations of a call."""
-        return self._derivative.inside(kept, cotangents)
+        return self._derivative.inside(saved_tensors, cotangents)
 
-    def _pull(self, needed: tuple[bool, ...], g: Any, *, kept: dict[int, Tensor]) -> list:
-        found = self._derivative.pull(kept, list(g) if type(g) is tuple else [g])
-        return [x if wanted else None for x, wanted in zip(found, needed, strict=True)]
+    def _pull(self, needed: tuple[bool, ...], g: Any, *, saved_tensors: dict) -> list:
+        gradients = self._derivative.pull(saved_tensors, list(g) if type(g) is tuple else [g])
+        return [x if is_needed else None for x, is_needed in zip(gradients, needed, strict=True)]

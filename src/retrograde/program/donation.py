@@ -36,7 +36,7 @@ class Donation:
     """
 
     def __init__(self, variables: list[Variable], inputs: int) -> None:
-        # They refer to the donation, and exist as long as it does.
+        # Variables refer to the donation, so strong references would create reference cycles.
         self._variables: list[Any] = [weakref.ref(v) for v in variables]
         self._places = {id(v): i for i, v in enumerate(variables)}
         self._inputs = inputs
@@ -45,7 +45,10 @@ class Donation:
         self._runs = False
 
     def run(self, program: Callable, arrays: tuple) -> list:
-        """Runs `program` on `arrays` and the donated arrays. New values of variables come first."""
+        """Runs `program` on `arrays` and the donated arrays.
+
+        The first results are the new values of the variables.
+        """
         with _lock:
             self._runs = True
             try:
@@ -63,16 +66,16 @@ class Donation:
     def _run(self, program: Callable, arrays: tuple) -> list:
         if self._missing:
             self._begin()
-        owned = self._arrays
+        arrays_in_use = self._arrays
         # The old arrays are deleted as soon as the new ones exist. No bytecode runs in between,
         # where a signal handler would find neither, and Control-C would lose both.
-        owned.extend(starmap(program, ((*arrays, *owned[-1][: self._inputs]),)))
-        made = owned[-1]
-        owned[0] = made[: len(self._variables)]  # without the other results
-        del owned[1:]
+        arrays_in_use.extend(starmap(program, ((*arrays, *arrays_in_use[-1][: self._inputs]),)))
+        new_arrays = arrays_in_use[-1]
+        arrays_in_use[0] = new_arrays[: len(self._variables)]  # without the other results
+        del arrays_in_use[1:]
         if self._missing:
-            self._assign_missing(made)
-        return made
+            self._assign_missing(new_arrays)
+        return new_arrays
 
     def _begin(self) -> None:
         """Takes the buffers of variables that are not donated."""
@@ -83,22 +86,22 @@ class Donation:
             variable._donate(self, functools.partial(_move, self._arrays[-1], i))
             self._missing.discard(i)
 
-    def _assign_missing(self, made: list) -> None:
+    def _assign_missing(self, new_arrays: list) -> None:
         """Assigns new values to variables that a signal handler took back before the call."""
         for i in tuple(self._missing):
             variable = self._variables[i]()
-            variable._hold(on_device(made[i], variable._id))
+            variable._hold(on_device(new_arrays[i], variable._id))
             self._arrays[-1][i] = None
 
     def end(self, variable: VariableCell) -> None:
         """Returns its buffer to a variable."""
         with _lock:
-            i, owned = self._places[id(variable)], self._arrays[-1]
+            i, donated_arrays = self._places[id(variable)], self._arrays[-1]
             self._missing.add(i)
             if variable._owner is self:
-                variable._take_back(self, on_device(owned[i], variable._id))
+                variable._take_back(self, on_device(donated_arrays[i], variable._id))
             if not self._runs:
-                owned[i] = None
+                donated_arrays[i] = None
 
     def block_until_ready(self) -> None:
         """Waits until the arrays are computed."""
@@ -112,17 +115,17 @@ class Donation:
 
 
 def _move(arrays: list, i: int, tensor: Tensor) -> None:
-    """Puts the array of a variable's `tensor` into `arrays`: a copy if anything else holds it.
+    """Puts the array of a variable's `tensor` into `arrays`, or a copy if it is shared.
 
-    JAX copies NumPy arrays that something else holds.
+    JAX itself copies a NumPy array if it is shared.
     """
     array = tensor._device
     if array is not None:
-        alone = _references(tensor) == _references_if_alone()
+        is_unshared = _references(tensor) == _references_if_alone()
     else:
         array = tensor._array
-        alone = isinstance(array, (np.ndarray, np.generic))
-    arrays[i] = array if alone else required_jax().numpy.copy(array)
+        is_unshared = isinstance(array, (np.ndarray, np.generic))
+    arrays[i] = array if is_unshared else required_jax().numpy.copy(array)
 
 
 def _references(tensor: Tensor) -> int:
@@ -131,14 +134,14 @@ def _references(tensor: Tensor) -> int:
 
 @functools.cache
 def _references_if_alone() -> int:
-    """Returns the count of `_move` for a tensor that only its variable holds."""
-    found = []
+    """Returns the reference count that `_move` observes if only the variable holds the tensor."""
+    counts = []
 
-    def counted(_: list, __: int, tensor: Tensor) -> None:
+    def count_references(_: list, __: int, tensor: Tensor) -> None:
         array = tensor._device  # noqa: F841  a reference, as in `_move`
-        found.append(_references(tensor))
+        counts.append(_references(tensor))
 
     cell = VariableCell()
     cell._tensor, cell._owner = LazyTensor(DeviceArray(np.zeros(2))), None
-    cell._donate(None, functools.partial(counted, [], 0))
-    return unshared_count(found.pop)
+    cell._donate(None, functools.partial(count_references, [], 0))
+    return unshared_count(counts.pop)

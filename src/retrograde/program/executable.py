@@ -65,10 +65,10 @@ class Executable:
     def code(self) -> Callable:
         """Returns the NumPy replay, a function of arrays."""
         if self._code is None:
-            begun = time.perf_counter()
+            start_time = time.perf_counter()
             self.source()
             self._code = self._writer.compiled()
-            self.seconds = time.perf_counter() - begun
+            self.seconds = time.perf_counter() - start_time
         return self._code
 
     def compiled(self) -> CompiledProgram:
@@ -100,9 +100,9 @@ class Executable:
             if self.has_collectives:
                 announce(log)
             return self._replay(tensors, log)
-        begun = time.perf_counter()
+        start_time = time.perf_counter()
         outcome = self.compiled().run(tensors, log, donation)
-        self.seconds = self.seconds or time.perf_counter() - begun
+        self.seconds = self.seconds or time.perf_counter() - start_time
         if outcome is not None:
             return outcome
         outcome = self._replay(tensors, log)

@@ -29,36 +29,42 @@ if TYPE_CHECKING:
 
 def make_fast_call(
     trace: Trace,
-    read: dict[int, Any],
-    written: dict[int, Any],
+    read_variables: dict[int, Any],
+    written_variables: dict[int, Any],
     donation: Donation | None,
-    lasts: bool,
+    is_shared: bool,
 ) -> Callable:
     """Returns a function `call(*arguments)` that replays `trace`.
 
     It returns `NotImplemented` if the number, types, shapes or dtypes of the arguments differ.
-    `read` and `written` are variables by place. `donation` has other variables. It ends with the
-    call unless it `lasts`.
+    `read_variables` and `written_variables` are variables by place. `donation` has the variables
+    with donated buffers. It ends with the call unless it `is_shared` by all calls.
     """
     executable, specs = trace.executable, trace.argument_specs()
     namespace: dict[str, Any] = {"path": trace, "Tensor": Tensor, "LazyTensor": LazyTensor}
     namespace |= {"new": object.__new__, "next_id": next_id, "rebuild": trace.results.rebuild}
-    namespace |= {f"v{place:d}": variable for place, variable in (read | written).items()}
+    namespace |= {
+        f"v{place:d}": variable for place, variable in (read_variables | written_variables).items()
+    }
     namespace |= {f"spec{i}": interned(spec) for i, spec in enumerate(specs)}
     arguments = [f"x{i}" for i in range(len(specs))]
     if executable.compiles:
-        lines = _compiled(trace, arguments, list(read), list(written), donation, namespace)
-        if not lasts:
+        lines = _compiled_lines(
+            trace, arguments, list(read_variables), list(written_variables), donation, namespace
+        )
+        if not is_shared:
             lines.append("donation.end_all()")
     else:
-        lines = _replayed(trace, arguments, list(read), list(written), namespace)
+        lines = _replay_lines(
+            trace, arguments, list(read_variables), list(written_variables), namespace
+        )
     lines.append("path.replays += 1")
     lines.append(f"return {trace.results.expression()}")
-    counted = f"if len(given) != {len(specs)}: return NotImplemented"
-    unpacked = f"[{', '.join(arguments)}] = given"
+    count_check = f"if len(arguments) != {len(specs)}: return NotImplemented"
+    unpacking = f"[{', '.join(arguments)}] = arguments"
     writer = SourceWriter(**namespace)
-    writer.write("def call(*given):")
-    writer.write(counted, unpacked, *lines, depth=1)
+    writer.write("def call(*arguments):")
+    writer.write(count_check, unpacking, *lines, depth=1)
     return writer.define("call", "call")
 
 
@@ -70,11 +76,11 @@ def _read_lines(place: int) -> list[str]:
     ]
 
 
-def _replayed(
+def _replay_lines(
     trace: Trace,
     arguments: list[str],
-    read: list[int],
-    written: list[int],
+    read_places: list[int],
+    written_places: list[int],
     namespace: dict[str, Any],
 ) -> list[str]:
     """Returns lines that compute the results `y` with NumPy and commit new values of variables."""
@@ -89,49 +95,53 @@ def _replayed(
         ]
     count = len(executable.program.results)
     results = "".join([f"r{i}, " for i in range(count)])
-    writes = "".join([f"u{place:d}, " for place in written])
+    writes = "".join([f"u{place:d}, " for place in written_places])
     arrays = "".join([f"b{i}, " for i in range(len(arguments))])
-    arrays += "".join([f"t{place:d}._array, " for place in read])
-    lines = [line for place in read for line in _read_lines(place)]
+    arrays += "".join([f"t{place:d}._array, " for place in read_places])
+    lines = [line for place in read_places for line in _read_lines(place)]
     lines.append(f"({results}), ({writes}) = thread.recorders.quietly(replay, {arrays}None)")
     for i in range(count):
         lines += [f"y{i} = new(Tensor)", f"y{i}._array = r{i}", f"y{i}._id = next_id()"]
-    for p in written:
+    for p in written_places:
         lines += [f"w{p:d} = new(Tensor)", f"w{p:d}._array = u{p:d}", f"w{p:d}._id = v{p:d}._id"]
-    return [*checks, *_committed(trace, lines, read, written, namespace)]
+    return [*checks, *_add_commit(trace, lines, read_places, written_places, namespace)]
 
 
-def _committed(
-    trace: Trace, lines: list[str], read: list[int], written: list[int], namespace: dict[str, Any]
+def _add_commit(
+    trace: Trace,
+    lines: list[str],
+    read_places: list[int],
+    written_places: list[int],
+    namespace: dict[str, Any],
 ) -> list[str]:
     """Adds the lines that commit the new tensors `w` of variables, which `lines` compute.
 
     If another thread changes a variable between its read and its write, the call is repeated.
     """
-    if not written:
+    if not written_places:
         return lines
-    updated = [place for place in written if place in read]
-    variables = {place: namespace[f"v{place:d}"] for place in written}
+    updated = [place for place in written_places if place in read_places]
+    variables = {place: namespace[f"v{place:d}"] for place in written_places}
     namespace |= {"commit": commit, "lock": trace.lock}
     namespace["written"] = tuple(variables.values())
     namespace["updated"] = tuple([variables[place] for place in updated])
-    new = "".join([f"w{place:d}, " for place in written])
+    new_tensors = "".join([f"w{place:d}, " for place in written_places])
     if not updated:
-        return [*lines, f"commit(written, ({new}))"]
-    held = "".join([f"t{place:d}, " for place in updated])
-    done = f"if commit(written, ({new}), updated, ({held})): break"
-    return ["with lock:", "  while True:", *[f"    {line}" for line in (*lines, done)]]
+        return [*lines, f"commit(written, ({new_tensors}))"]
+    old_tensors = "".join([f"t{place:d}, " for place in updated])
+    commit_line = f"if commit(written, ({new_tensors}), updated, ({old_tensors})): break"
+    return ["with lock:", "  while True:", *[f"    {line}" for line in (*lines, commit_line)]]
 
 
-def _compiled(
+def _compiled_lines(
     trace: Trace,
     arguments: list[str],
-    read: list[int],
-    written: list[int],
+    read_places: list[int],
+    written_places: list[int],
     donation: Donation | None,
     namespace: dict[str, Any],
 ) -> list[str]:
-    """Returns lines that do the same with XLA."""
+    """Returns lines that compute the results `y` with XLA and commit new values of variables."""
     compiled, program = trace.executable.compiled(), trace.executable.program
     namespace |= {"program": compiled.jitted, "large": compiled.large, "wide": compiled.precision}
     namespace |= {"kept": kept.get, "device_array": device_array, "donation": donation}
@@ -147,18 +157,24 @@ def _compiled(
     checks, lines = lines, []
     names = {n: f"a{i}" for i, n in enumerate(program.arguments)}
     variables = program.arguments[len(arguments) :]
-    for place, n in zip(read, variables, strict=True):
+    for place, n in zip(read_places, variables, strict=True):
         if n in compiled.parameters:
             lines += [*_read_lines(place), f"{names[n]} = device_array(t{place:d})"]
-    given = "".join([f"{names[n]}, " for n in compiled.parameters])
-    given += "*large, " if compiled.large else ""
-    call = f"program({given})" if donation is None else f"donation.run(program, ({given}))"
+    argument_names = "".join([f"{names[n]}, " for n in compiled.parameters])
+    argument_names += "*large, " if compiled.large else ""
+    call = (
+        f"program({argument_names})"
+        if donation is None
+        else f"donation.run(program, ({argument_names}))"
+    )
     lines.append(f"with wide(): made = {call}" if compiled.is_wide else f"made = {call}")
     places = {n: i for i, n in enumerate(compiled.outputs)}
     results = [(f"y{i}", "next_id()", places[n]) for i, n in enumerate(program.results)]
-    writes = [(f"w{p:d}", f"v{p:d}._id", places[program.writes[p]]) for p in written]
+    writes = [(f"w{p:d}", f"v{p:d}._id", places[program.writes[p]]) for p in written_places]
     for name, tensor_id, place in (*results, *writes):
         lines += [f"{name} = new(LazyTensor)", f"{name}._spec = d = new(DeviceArray)"]
         lines += [f"d.device_array = made[{place:d}]", f"{name}._id = {tensor_id}"]
-    known = [p for p, n in zip(read, variables, strict=True) if n in compiled.parameters]
-    return [*checks, *_committed(trace, lines, known, written, namespace)]
+    passed_places = [
+        p for p, n in zip(read_places, variables, strict=True) if n in compiled.parameters
+    ]
+    return [*checks, *_add_commit(trace, lines, passed_places, written_places, namespace)]

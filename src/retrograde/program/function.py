@@ -60,25 +60,24 @@ from retrograde.values.variable_scopes import scopes
 
 JitCompile = bool | Literal["auto"] | None
 
-_OBSERVER = Recorder()  # does nothing
+_IDLE_RECORDER = Recorder()  # does nothing
 
-_WARNED_COUNTS = {10 << i for i in range(30)}  # traces after which retracing is reported
+_WARNED_COUNTS = {10 << i for i in range(30)}  # numbers of traces at which retracing is reported
 
-_COMPARED_REPLAYS = 3  # replays of each trace that a strict function compares
+_COMPARED_REPLAYS = 3  # A strict function compares this many replays of each trace.
 
-_MOST_TRACES_PER_SIGNATURE = (
-    16  # traces of one signature, after which guards are assumed to fail always
-)
+# After this many traces of one signature, its guards are assumed to fail on every call.
+_MAX_TRACES_PER_SIGNATURE = 16
 
-_TRACE_LIMIT = 256  # traces that a function keeps; a small one takes 6 to 16 kB
+_TRACE_LIMIT = 256  # A function keeps this many traces. A small trace takes 6 to 16 kB.
 
-_traced: weakref.WeakSet[Function] = weakref.WeakSet()  # functions with traces
+_functions_with_traces: weakref.WeakSet[Function] = weakref.WeakSet()
 
 
 class Function:
     """A Python function that is traced once for each signature and replayed from then on."""
 
-    _zeros: Callable = staticmethod(dummy_array)  # creates the arrays of dummy tensors
+    _create_dummy_array: Callable = staticmethod(dummy_array)
 
     def __init__(
         self,
@@ -97,19 +96,19 @@ class Function:
         self._jit_compile = bool(jit_compile) and not self._is_auto
         self._strict = strict
         self._trace_limit = trace_limit
-        self._trace_count = 0  # including those that were dropped
+        self._trace_count = 0  # includes dropped traces
         self._parameters = Parameters(python_function)
         self._signatures: dict[Any, SignatureTraces] = {}
-        self._bound: dict[int, Function] = {}  # by the ids of objects that are alive
-        self._made_variables = False
-        self._unknown: list[tuple[tuple, dict]] = []  # signatures with unknown dimensions
+        self._bound_functions: dict[int, Function] = {}  # by the ids of objects that are alive
+        self._has_created_variables = False
+        self._unknown_size_arguments: list[tuple[tuple, dict]] = []  # specs with `None` dimensions
         self._history: list[HistoryEntry] = []
-        self._expected: int | None = None
-        self._reached: dict[int, bool] = {}
+        self._expected_traces: int | None = None
+        self._reachable_variables: dict[int, bool] = {}  # whether `python_function` can access them
         self._fast_calls: dict[tuple, Callable] = {}  # by the specs of their arguments
-        self._latest: Callable = _no_fast_call
+        self._latest_fast_call: Callable = _no_fast_call
         self._lock = fork_safe_lock()
-        self._concrete: dict[Any, ConcreteFunction] = {}  # by the keys of their arguments
+        self._concrete_functions: dict[Any, ConcreteFunction] = {}  # by the keys of their arguments
 
     def __reduce__(self) -> tuple:
         """Copies and pickles the function without its traces."""
@@ -123,34 +122,37 @@ class Function:
         if instance is None:
             return self
         key = id(instance)
-        found = self._bound.get(key)
-        if found is None:
-            found = self._bound[key] = self._for(instance)
-            weakref.finalize(instance, self._bound.pop, key, None)
-        return found
+        bound_function = self._bound_functions.get(key)
+        if bound_function is None:
+            bound_function = self._bound_functions[key] = self._bind_to(instance)
+            weakref.finalize(instance, self._bound_functions.pop, key, None)
+        return bound_function
 
-    def _for(self, instance: Any) -> Function:
+    def _bind_to(self, instance: Any) -> Function:
+        """Returns a function for the method of `instance`, without keeping the object alive."""
         method: Any = functools.partial(_call_method, weakref.ref(instance), self.python_function)
-        bound = self.python_function.__get__(instance)
-        functools.update_wrapper(method, bound)
-        method.__signature__ = inspect.signature(bound)
-        del method.__wrapped__  # would keep the object alive
+        bound_method = self.python_function.__get__(instance)
+        functools.update_wrapper(method, bound_method)
+        method.__signature__ = inspect.signature(bound_method)
+        del method.__wrapped__  # It would keep the object alive.
         return Function(method, self._name, *self._options())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorders = thread.recorders
-        foreign = namespaces.foreign and (namespaces.batches_are_allowed() or is_elsewhere())
-        if settings["has_fast_calls"] and not (recorders or kwargs or foreign):
+        needs_slow_path = namespaces.foreign and (
+            namespaces.batches_are_allowed() or is_elsewhere()
+        )
+        if settings["has_fast_calls"] and not (recorders or kwargs or needs_slow_path):
             try:
-                outcome = self._latest(*args)
+                outcome = self._latest_fast_call(*args)
                 if outcome is not NotImplemented:
                     return outcome
                 fast_call = self._fast_calls.get(tuple(map(spec_of_argument, args)))
                 if fast_call is not None:
-                    self._latest = fast_call
+                    self._latest_fast_call = fast_call
                     return fast_call(*args)
             except Exception:
-                pass  # the slow path raises a better error
+                pass  # The slow path raises a better error.
         return self._call(recorders, args, kwargs)
 
     def _call(self, recorders: Recorders, args: tuple, kwargs: dict) -> Any:
@@ -160,34 +162,34 @@ class Function:
             return self.python_function(*args, **kwargs)
         if namespaces.foreign and namespaces.batches_are_allowed():
             return self.python_function(*args, **kwargs)
-        given = self._canonicalize(args, kwargs)
-        traces = self._signatures.get(given.key)
+        arguments = self._canonicalize(args, kwargs)
+        traces = self._signatures.get(arguments.key)
         if traces is None:
-            traces = self._signatures.setdefault(given.key, SignatureTraces())
+            traces = self._signatures.setdefault(arguments.key, SignatureTraces())
         if traces.eager:
-            return self.python_function(*given.args, **given.kwargs)
+            return self.python_function(*arguments.args, **arguments.kwargs)
         log = CallbackLog(self._jit_compile or compiles_all())
-        trace = traces.first(given.variables)
+        trace = traces.first(arguments.variables)
         while trace is not None:
             if self._strict and trace.replays < _COMPARED_REPLAYS and not recorders:
-                outcome = self._compared(trace, given, log)
+                outcome = self._replay_and_compare(trace, arguments, log)
             else:
-                outcome = self._replay(trace, given, log)
+                outcome = self._replay(trace, arguments, log)
             if type(outcome) is not Divergence:
                 traces.latest = trace
-                self._add_fast_call(trace, given)
+                self._add_fast_call(trace, arguments)
                 return outcome
-            trace = traces.other(trace, outcome, given.variables)
+            trace = traces.other(trace, outcome, arguments.variables)
             log.rewind()
-        return self._record(traces, given, log)
+        return self._run_and_trace(traces, arguments, log)
 
-    def _add_fast_call(self, trace: Trace, given: Arguments) -> None:
-        """Adds a fast call for arguments like these."""
-        if trace.has_fast_call or given.kwargs or self._input_signature is not None:
+    def _add_fast_call(self, trace: Trace, arguments: Arguments) -> None:
+        """Generates a fast call for arguments with these specs, if the trace allows one."""
+        if trace.has_fast_call or arguments.kwargs or self._input_signature is not None:
             return
         if not trace.is_settled:
             return
-        if any([type(x) not in (Tensor, LazyTensor) for x in given.args]):
+        if any([type(x) not in (Tensor, LazyTensor) for x in arguments.args]):
             return
         if self._strict and trace.replays < _COMPARED_REPLAYS:
             return
@@ -196,49 +198,50 @@ class Function:
         if fast_call is not None:
             self._fast_calls[tuple(trace.argument_specs())] = fast_call
 
-    def _replay(self, trace: Trace, given: Arguments, log: CallbackLog) -> Any:
+    def _replay(self, trace: Trace, arguments: Arguments, log: CallbackLog) -> Any:
         if thread.recorders:
-            return _call_or_undo(trace, given, log)
+            return _call_or_undo(trace, arguments, log)
         try:
-            return trace.run(given.inputs, given.variables, log)
-        except UnavailableError:  # another worker is lost, so nothing can be computed again
+            return trace.run(arguments.inputs, arguments.variables, log)
+        except UnavailableError:  # Another worker is lost, so the call cannot be repeated.
             raise
         except Exception as error:
             log.rewind()
-            with isolate(_OBSERVER):  # raises the error of the operation that failed
-                _call_or_undo(trace, given, log)
+            # With a recorder, operations run one by one, so the one that failed raises its error.
+            with isolate(_IDLE_RECORDER):
+                _call_or_undo(trace, arguments, log)
             if is_out_of_memory(error):
                 raise exhausted(error, self._name) from None
             raise
 
-    def _compared(self, trace: Trace, given: Arguments, log: CallbackLog) -> Any:
-        """Returns the outcome of a replay, which must equal the result of the Python function."""
-        if trace.has_effects():
-            return self._replay(trace, given, log)
-        variables = trace.variables(given.variables)
-        before, state = [v._current() for v in variables], random_state.state()
-        outcome = self._replay(trace, given, log)
+    def _replay_and_compare(self, trace: Trace, arguments: Arguments, log: CallbackLog) -> Any:
+        """Replays `trace`, and raises an error if the Python function returns other values."""
+        if trace.has_side_effects():
+            return self._replay(trace, arguments, log)
+        variables = trace.variables(arguments.variables)
+        old_values, old_state = [v._current() for v in variables], random_state.state()
+        outcome = self._replay(trace, arguments, log)
         if type(outcome) is Divergence:
             return outcome
-        replayed, drawn = [v._current() for v in variables], random_state.state()
-        commit(variables, before)
-        random_state.restore(state)
+        replayed_values, replayed_state = [v._current() for v in variables], random_state.state()
+        commit(variables, old_values)
+        random_state.restore(old_state)
         with isolate():
-            expected = self.python_function(*given.args, **given.kwargs)
+            expected = self.python_function(*arguments.args, **arguments.kwargs)
         try:
-            eager = [v._current() for v in variables]
+            eager_values = [v._current() for v in variables]
             names = [f"variable {v.name!r}" for v in variables]
-            check_equal(expected, outcome, eager, replayed, names, self._name)
+            check_equal(expected, outcome, eager_values, replayed_values, names, self._name)
         except BaseException:
-            commit(variables, before)
-            random_state.restore(state)
+            commit(variables, old_values)
+            random_state.restore(old_state)
             raise
-        commit(variables, replayed)
-        random_state.restore(drawn)
+        commit(variables, replayed_values)
+        random_state.restore(replayed_state)
         return outcome
 
     def _canonicalize(self, args: tuple, kwargs: dict) -> Arguments:
-        """Orders the arguments, and finds their signature, tensors and variables."""
+        """Orders the arguments, and collects their signature, tensors and variables."""
         if self._input_signature is None:
             args, kwargs = self._parameters.ordered(args, kwargs)
         else:
@@ -248,8 +251,10 @@ class Function:
         variables: list[Any] = []
         key = tuple([describe(value, inputs, variables) for value in args])
         if kwargs:
-            named = [(name, describe(kwargs[name], inputs, variables)) for name in sorted(kwargs)]
-            key = (key, tuple(named))
+            keyword_keys = [
+                (name, describe(kwargs[name], inputs, variables)) for name in sorted(kwargs)
+            ]
+            key = (key, tuple(keyword_keys))
         if variables and any(self._reaches(variable) for variable in variables):
             key = (key, tuple([variable._id for variable in variables]))
         if namespaces.foreign and current_device() is not None:
@@ -260,25 +265,31 @@ class Function:
 
     def _reaches(self, variable: Any) -> bool:
         """Returns whether the function can access `variable` other than by its arguments."""
-        if variable._id not in self._reached:
-            self._reached[variable._id] = reaches(self.python_function, variable)
-        return self._reached[variable._id]
+        if variable._id not in self._reachable_variables:
+            self._reachable_variables[variable._id] = reaches(self.python_function, variable)
+        return self._reachable_variables[variable._id]
 
-    def _record(
-        self, traces: SignatureTraces, given: Arguments, log: CallbackLog, keep: bool = True
+    def _run_and_trace(
+        self,
+        traces: SignatureTraces,
+        arguments: Arguments,
+        log: CallbackLog,
+        keeps_writes: bool = True,
     ) -> Any:
         """Runs the Python function and traces it.
 
-        Without `keep`, variables get back the values that they had before.
+        Unless it `keeps_writes`, variables get their old values back.
         """
         is_observed = bool(thread.recorders)
-        begun, where = time.perf_counter(), caller_location()
-        args, kwargs, _, inputs, variables = given
-        arguments = describe_arguments(self._parameters.names, args, kwargs)
+        start_time, call_location = time.perf_counter(), caller_location()
+        args, kwargs, _, inputs, variables = arguments
+        descriptions = describe_arguments(self._parameters.names, args, kwargs)
         handles = list(map(alias, inputs))
-        rest = iter(handles)
-        traced_args = tuple([with_inputs(value, rest) for value in args])
-        traced_kwargs = {name: with_inputs(kwargs[name], rest) for name in sorted(kwargs)}
+        remaining_handles = iter(handles)
+        traced_args = tuple([with_inputs(value, remaining_handles) for value in args])
+        traced_kwargs = {
+            name: with_inputs(kwargs[name], remaining_handles) for name in sorted(kwargs)
+        }
         with self._lock:
             tracer = Tracer(handles, log, variables)
             tracer.argument_names = lambda: argument_names(self._parameters.signature, args, kwargs)
@@ -288,104 +299,112 @@ class Function:
                     results = ResultStructure(returned, tracer)
             except BaseException as error:
                 tracer.undo()
-                kind = getattr(error, "in_function", None)
-                if kind is not None:
-                    raise kind(str(error)) from error
+                error_class = getattr(error, "in_function", None)
+                if error_class is not None:
+                    raise error_class(str(error)) from error
                 raise
-            trace: Any = None  # if the call creates variables
+            trace: Any = None  # A call that creates variables has no trace.
             if not tracer.created:
                 compiled = self._jit_compile or compiles(tracer.steps, tracer.specs)
                 if self._is_auto and not compiled:
                     trace = AutoTrace(tracer, results)
                 else:
                     trace = Trace(tracer, results, compiled)
-                entry = HistoryEntry(trace, where, arguments, time.perf_counter() - begun)
-                self._check_expected(entry, tracer)
+                seconds = time.perf_counter() - start_time
+                entry = HistoryEntry(trace, call_location, descriptions, seconds)
+                self._check_trace_count(entry, tracer)
                 if not traces.all:
                     traces.arguments = specs_in((traced_args, traced_kwargs))
-            created = tracer.created
-            runs_again = is_observed or (keep and self._runs_compiled(tracer, trace))
-            if not keep or (runs_again and created):
+            created_variables = tracer.created
+            runs_again = is_observed or (
+                keeps_writes and self._runs_compiled_after_tracing(tracer, trace)
+            )
+            if not keeps_writes or (runs_again and created_variables):
                 tracer.undo()
             outcome = results.rebuild(list(map(alias, results.tensors)))
             results.free_traced_tensors()
-            read, before = tracer.first_tensors(), tracer.before
+            read_tensors, old_values = tracer.first_tensors(), tracer.before
             tracer.close()
-            if not created:  # other threads find the trace from here on
-                traces.add(trace)
-                _traced.add(self)
+            if not created_variables:
+                traces.add(trace)  # Other threads can use the trace from now on.
+                _functions_with_traces.add(self)
                 self._history.append(entry)
                 self._trace_count += 1
                 self._drop_least_recently_used(traces)
-                self._give_up_tracing(traces, tracer)
+                self._stop_tracing_if_guards_fail(traces, tracer)
                 # A host callback may read any variable among the arguments of a replay.
                 traces.eager = traces.eager or tracer.exposes_arguments()
-            self._check_created(created)
+            self._check_created_variables(created_variables)
         if not runs_again:
-            if log.is_undecided:  # other replicas wait for the program of this one
+            if log.is_undecided:  # Other replicas wait for the program of this replica.
                 announce(log)
             return outcome
         log.rewind()
-        if created:  # trace once more, without creating variables
-            return self._record(traces, given, log, keep)
+        if created_variables:  # The second call creates no variables, so it is traced.
+            return self._run_and_trace(traces, arguments, log, keeps_writes)
         if not is_observed:
-            restore(before)
-            return self._replay(trace, given, log)
+            restore(old_values)
+            return self._replay(trace, arguments, log)
         try:
-            return trace.call(inputs, variables, log, read)
+            return trace.call(inputs, variables, log, read_tensors)
         except BaseException:
-            restore(before)
+            restore(old_values)
             raise
 
-    def _runs_compiled(self, tracer: Tracer, trace: Trace | None) -> bool:
-        """Returns whether a call is compiled and runs again after tracing.
+    def _runs_compiled_after_tracing(self, tracer: Tracer, trace: Trace | None) -> bool:
+        """Returns whether the traced call runs again, compiled.
 
-        With several replicas it does: a run that continues from a checkpoint traces another step
-        than an undisturbed run, and both have to get the same bits.
+        It does if there are several replicas. Training that resumes from a checkpoint traces
+        another step than uninterrupted training, and both must compute the same bits.
         """
         if tracer.replica_rounds is None and current_group().size == 1:
             return False
         if trace is None:
             return self._jit_compile or compiles_all()
-        return trace.executable.compiles and not trace.guards  # XLA rounds guarded values, too
+        # XLA rounds guarded values differently, so the guards of the trace might fail.
+        return trace.executable.compiles and not trace.guards
 
-    def _check_created(self, variables: list[weakref.ref]) -> None:
-        """Raises an error if a later call creates variables, or if created ones are deleted."""
+    def _check_created_variables(self, variables: list[weakref.ref]) -> None:
+        """Raises an error if a second call creates variables, or if a new variable is deleted."""
         if not variables:
             return
-        gone = any(reference() is None for reference in variables)
-        if gone or self._made_variables:
+        is_deleted = any(reference() is None for reference in variables)
+        if is_deleted or self._has_created_variables:
             raise ValueError(
                 "tf.function only supports singleton tf.Variables created on the first call. Make "
                 "sure the tf.Variable is only created once or created outside tf.function."
             )
-        self._made_variables = True
+        self._has_created_variables = True
 
     def _drop_least_recently_used(self, newest: SignatureTraces) -> None:
-        """Drops whole signatures while there are more traces than the limit allows.
+        """Drops all traces of a signature, repeatedly, until `trace_limit` is satisfied.
 
-        Calls do not keep track of time. Signatures that were replayed since the last trace count
-        as more recent than the others.
+        Calls store no times, because that would slow them down. Signatures that were replayed since
+        the previous trace count as more recently used than the others.
         """
-        # The sort is stable, so equal signatures keep their order.
-        kept = sorted(self._signatures.items(), key=lambda item: item[1].was_used(newest))
-        while len(kept) > 1 and sum(len(traces.all) for _, traces in kept) > self._trace_limit:
-            _, dropped = kept.pop(0)
-            self._history = [e for e in self._history if e.trace not in dropped.all]
-            for trace in dropped.all:
+        # The sort is stable, so signatures with equal keys keep their order.
+        signatures = sorted(self._signatures.items(), key=lambda item: item[1].was_used(newest))
+        while (
+            len(signatures) > 1
+            and sum(len(traces.all) for _, traces in signatures) > self._trace_limit
+        ):
+            _, dropped_traces = signatures.pop(0)
+            self._history = [e for e in self._history if e.trace not in dropped_traces.all]
+            for trace in dropped_traces.all:
                 self._fast_calls.pop(tuple(trace.argument_specs()), None)
-        self._signatures = dict(kept)
+        self._signatures = dict(signatures)
 
     def _drop_traces(self) -> None:
         with self._lock:
-            self._signatures, self._history, self._concrete = {}, [], {}
-            self._fast_calls, self._latest = {}, _no_fast_call
+            self._signatures, self._history, self._concrete_functions = {}, [], {}
+            self._fast_calls, self._latest_fast_call = {}, _no_fast_call
 
-    def _give_up_tracing(self, traces: SignatureTraces, tracer: Tracer) -> None:
-        if len(traces.all) < _MOST_TRACES_PER_SIGNATURE:
+    def _stop_tracing_if_guards_fail(self, traces: SignatureTraces, tracer: Tracer) -> None:
+        """Runs a signature eagerly from now on if it has too many traces."""
+        if len(traces.all) < _MAX_TRACES_PER_SIGNATURE:
             return
         traces.eager = True
-        guard = next(e for e in reversed(tracer.steps) if type(e) is Guard)
+        guard = next(step for step in reversed(tracer.steps) if type(step) is Guard)
         warnings.warn(
             f"{self._name}: {len(traces.all)} traces, because the value converted to Python at "
             f"{guard.where} (by {guard.how}) changes on every call. It will now run eagerly for "
@@ -393,17 +412,17 @@ class Function:
             stacklevel=4,
         )
 
-    def _check_expected(self, entry: HistoryEntry, tracer: Tracer) -> None:
+    def _check_trace_count(self, entry: HistoryEntry, tracer: Tracer) -> None:
         """Raises if there are more traces than expected, and warns about frequent retracing."""
         count = self._trace_count + 1
-        if self._expected is not None and count > self._expected:
+        if self._expected_traces is not None and count > self._expected_traces:
             tracer.undo()
             changes = "; ".join(entry.changed(self._history)) or "the first call created variables"
             raise RuntimeError(
-                f"{self._name}: expected at most {self._expected} traces, but the call at "
+                f"{self._name}: expected at most {self._expected_traces} traces, but the call at "
                 f"{entry.where} requires another one. Changed: {changes}."
             )
-        replays = sum(e.trace.replays for e in self._history)
+        replays = sum(earlier.trace.replays for earlier in self._history)
         if count in _WARNED_COUNTS and replays < count:
             import logging  # takes longer to import than this module
 
@@ -420,59 +439,73 @@ class Function:
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Returns the concrete function for these arguments, which may be `TensorSpec`s.
 
-        If there is no trace for them yet, it is traced with zeros. Variables keep their values.
+        If there is no trace for them yet, the function is traced with zeros. Variables keep their
+        values.
         """
         if self._input_signature is None:
-            full, full_kwargs = self._parameters.ordered(args, kwargs)
+            all_args, all_kwargs = self._parameters.ordered(args, kwargs)
         else:
             args = self._parameters.by_position(args, kwargs) or self._input_signature
-            full, full_kwargs = args, {}
+            all_args, all_kwargs = args, {}
             kwargs = {}
         variables: list[Any] = []
-        key = describe(specs_in((full, full_kwargs)), [], variables)
+        key = describe(specs_in((all_args, all_kwargs)), [], variables)
         if variables:
-            return self._new_concrete_function(args, kwargs, full, full_kwargs)
-        if key not in self._concrete:
-            self._concrete[key] = self._new_concrete_function(args, kwargs, full, full_kwargs)
-        return self._concrete[key]
+            return self._new_concrete_function(args, kwargs, all_args, all_kwargs)
+        if key not in self._concrete_functions:
+            self._concrete_functions[key] = self._new_concrete_function(
+                args, kwargs, all_args, all_kwargs
+            )
+        return self._concrete_functions[key]
 
     def _new_concrete_function(
-        self, args: tuple, kwargs: dict, full: tuple, full_kwargs: dict
+        self, args: tuple, kwargs: dict, all_args: tuple, all_kwargs: dict
     ) -> ConcreteFunction:
+        """Traces the function for `args` and `kwargs`. The others have default values as well."""
         count = len(unknown_axes((args, kwargs)))
         if not count:
-            return ConcreteFunction(self, full, full_kwargs, self._recorded(args, kwargs))
+            return ConcreteFunction(self, all_args, all_kwargs, self._trace_for(args, kwargs))
 
-        def record(sizes: tuple) -> SizedTrace:
-            return SizedTrace(sizes, self._recorded(*with_sizes((args, kwargs), sizes)))
+        def trace_with(sizes: tuple) -> SizedTrace:
+            return SizedTrace(sizes, self._trace_for(*with_sizes((args, kwargs), sizes)))
 
-        sizes, trace = self._any_sizes(full, full_kwargs, count, record)
-        self._unknown.append((full, full_kwargs))
+        sizes, trace = self._trace_with_valid_sizes(all_args, all_kwargs, count, trace_with)
+        self._unknown_size_arguments.append((all_args, all_kwargs))
 
-        def others() -> list[Trace]:
-            groups = [[j for j in range(count) if sizes[j] == size] for size in sizes]
-            varied = [
-                varied_in([i], sizes, record, by=sizes[i] + 1)
-                or varied_in(groups[i], sizes, record, by=sizes[i] + 1)  # they must be equal
+        def traces_with_other_sizes() -> list[Trace]:
+            # Sizes that are equal in the first trace may have to be equal in every trace.
+            equal_sizes = [[j for j in range(count) if sizes[j] == size] for size in sizes]
+            sized_traces = [
+                varied_in([i], sizes, trace_with, by=sizes[i] + 1)
+                or varied_in(equal_sizes[i], sizes, trace_with, by=sizes[i] + 1)
                 for i in range(count)
             ]
-            return [one.trace for one in varied if one is not None]
+            return [sized.trace for sized in sized_traces if sized is not None]
 
-        return ConcreteFunction(self, full, full_kwargs, trace, others)
+        return ConcreteFunction(self, all_args, all_kwargs, trace, traces_with_other_sizes)
 
-    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> SizedTrace:  # noqa: ARG002
-        """Returns the trace that `record` creates for valid sizes of unknown dimensions."""
-        return first_trace(self.python_function, count, record)
+    def _trace_with_valid_sizes(
+        self,
+        args: tuple,  # noqa: ARG002
+        kwargs: dict,  # noqa: ARG002
+        count: int,
+        trace_with: Callable,
+    ) -> SizedTrace:
+        """Returns the trace that `trace_with` creates for valid sizes of unknown dimensions."""
+        return first_trace(self.python_function, count, trace_with)
 
-    def _recorded(self, args: tuple, kwargs: dict) -> Trace:
+    def _trace_for(self, args: tuple, kwargs: dict) -> Trace:
         """Returns the first trace for arguments like these. Variables keep their values."""
-        given = self._canonicalize(*with_dummy_tensors((args, kwargs), self._zeros))
-        traces = self._signatures.setdefault(given.key, SignatureTraces())
+        arguments = self._canonicalize(
+            *with_dummy_tensors((args, kwargs), self._create_dummy_array)
+        )
+        traces = self._signatures.setdefault(arguments.key, SignatureTraces())
         if not traces.all:
             log, state = CallbackLog(), random_state.state()
-            while not traces.all:  # if the first call creates variables, it is traced again
+            # A call that creates variables adds no trace. The second call does.
+            while not traces.all:
                 with isolate():
-                    self._record(traces, given, log, keep=False)
+                    self._run_and_trace(traces, arguments, log, keeps_writes=False)
             random_state.restore(state)
         return traces.all[0]
 
@@ -501,18 +534,13 @@ class Function:
         Captures:
           None
         """
-        recorded = [traces for traces in self._signatures.values() if traces.all]
-        signature = self._parameters.signature
-        return "\n\n".join(
-            [
-                repr(
-                    FunctionType._of(
-                        signature, *p.arguments, p.all[0].described_results(), p.all[0]
-                    )
-                )
-                for p in recorded
-            ]
-        )
+        signature, texts = self._parameters.signature, []
+        for traces in self._signatures.values():
+            if traces.all:
+                trace = traces.all[0]
+                results = trace.described_results()
+                texts.append(repr(FunctionType._of(signature, *traces.arguments, results, trace)))
+        return "\n\n".join(texts)
 
     def recordings(self) -> list[TraceSummary]:
         """Returns a summary of each recording (trace), in order, with the reason for it.
@@ -523,11 +551,11 @@ class Function:
         >>> [(r.changed, r.replays) for r in f.recordings()]
         [((), 1), (('lr: Python float 0.1 → 0.05',), 0)]
         """
-        return [e.summary(self._history[:i]) for i, e in enumerate(self._history)]
+        return [entry.summary(self._history[:i]) for i, entry in enumerate(self._history)]
 
     def expect(self, recordings: int) -> Function:
-        """Raises an error if the function is traced more often than this. Returns the function."""
-        self._expected = recordings
+        """Makes later calls fail if they need more traces than this. Returns the function."""
+        self._expected_traces = recordings
         return self
 
     def source(self, recording: int = -1) -> str:
@@ -542,10 +570,10 @@ class Function:
             return (a3,), ()
         <BLANKLINE>
         """
-        return self._traced(recording).executable.source()
+        return self._select_trace(recording).executable.source()
 
     def program(self, recording: int = -1) -> Program:
-        """Returns the program of a trace: its steps, specs and constants. The default is the last.
+        """Returns the steps, specs and constants of a trace. The default is the last trace.
 
         >>> f = tf.function(lambda x: tf.sin(x) + 1.0)
         >>> _ = f(tf.constant(1.0))
@@ -556,9 +584,9 @@ class Function:
             %3: float32[] = add(%1, %2)
             return %3
         """
-        return self._traced(recording).executable.program
+        return self._select_trace(recording).executable.program
 
-    def _traced(self, recording: int) -> Trace:
+    def _select_trace(self, recording: int) -> Trace:
         if not self._history:
             raise ValueError(f"{self._name} has no traces yet. Call it first.")
         return self._history[recording].trace
@@ -581,17 +609,18 @@ class Function:
 
 def drop_all_traces() -> None:
     """Drops the traces of all functions, because they depend on the number of workers."""
-    for each in list(_traced):
-        each._drop_traces()
+    for traced_function in list(_functions_with_traces):
+        traced_function._drop_traces()
 
 
 def _no_fast_call(*_: Any) -> Any:
+    """Returns `NotImplemented`, as a fast call does for arguments with other specs."""
     return NotImplemented
 
 
-def _call_or_undo(trace: Trace, given: Arguments, log: CallbackLog) -> Any:
+def _call_or_undo(trace: Trace, arguments: Arguments, log: CallbackLog) -> Any:
     try:
-        return trace.call(given.inputs, given.variables, log)
+        return trace.call(arguments.inputs, arguments.variables, log)
     except BaseException:
         log.undo()
         raise
@@ -620,16 +649,16 @@ def function(
     """Creates a function that is traced once for each signature and replayed from then on.
 
     The first call with new shapes, dtypes or Python values runs `func` and traces every operation.
-    Later calls replay these operations on their own arguments, without the Python code around them.
-    When Python uses the value of a tensor, as in `if x > 0`, the trace keeps a guard: a call with
-    another value uses another trace.
+    Later calls replay these operations on their arguments, without the surrounding Python code.
+    When Python uses the value of a tensor, as in `if x > 0`, the trace keeps a guard. A call with
+    another value then uses another trace.
 
     With `jit_compile=True` XLA compiles the trace, which requires JAX. With `jit_compile="auto"`
-    the trace is replayed while XLA compiles it in the background, and after a few timed calls of
-    each kind, the faster one is kept; `recordings()` has the times. Arguments are checked
-    against `input_signature`, if there is one. With `strict=True` the first replays are compared
-    with `func` itself, and a difference is an error. At most `trace_limit` traces are
-    kept. Beyond that the least recently used ones are dropped. The other parameters exist for
+    the trace is replayed while XLA compiles it in the background. Then a few calls of each kind
+    are timed, and the faster kind is used from then on. `recordings()` has the times. Arguments are
+    checked against `input_signature`, if there is one. With `strict=True` the first replays are
+    compared with `func`, and a difference is an error. At most `trace_limit` traces are kept. If
+    there are more, the least recently used ones are dropped. The other parameters exist for
     compatibility with TensorFlow and have no effect.
 
     >>> @tf.function
@@ -638,11 +667,11 @@ def function(
     >>> f(tf.constant(3.0)).numpy(), f(tf.constant(-2.0)).numpy()
     (np.float32(9.0), np.float32(2.0))
     """
-    compiled = jit_compile if experimental_compile is None else experimental_compile
+    compile_option = jit_compile if experimental_compile is None else experimental_compile
     if not isinstance(trace_limit, int) or trace_limit < 1:
         raise ValueError(f"trace_limit must be a positive integer. Received: {shown(trace_limit)}.")
 
     def decorate(python_function: Callable) -> Function:
-        return Function(python_function, None, input_signature, compiled, strict, trace_limit)
+        return Function(python_function, None, input_signature, compile_option, strict, trace_limit)
 
     return decorate if func is None else decorate(func)

@@ -128,13 +128,15 @@ def interpret_custom_gradient(
 
     def rule(needed: tuple[bool, ...], g: Any) -> list:
         cotangents = g if type(g) is tuple else (g,)
-        backward, first, results = trace_gradient_function(tracer, step)
-        given = dict(zip(range(first, first + len(cotangents)), cotangents, strict=True))
-        known = values | backward.constants | given
-        interpreted: Any = interpret(backward, backward.steps, known, log)
+        backward, first_cotangent, results = trace_gradient_function(tracer, step)
+        cotangent_values = dict(
+            zip(range(first_cotangent, first_cotangent + len(cotangents)), cotangents, strict=True)
+        )
+        known_values = values | backward.constants | cotangent_values
+        interpreted: Any = interpret(backward, backward.steps, known_values, log)
         return [
-            interpreted.values[n] if n is not None and wanted else None
-            for n, wanted in zip(results, needed, strict=True)
+            interpreted.values[n] if n is not None and is_needed else None
+            for n, is_needed in zip(results, needed, strict=True)
         ]
 
     sources = [values[n] for n in step.sources]
@@ -161,10 +163,10 @@ def trace_gradient_function(tracer: Tracer, step: CustomGradient) -> tuple[Trace
         backward = tracer.branched()
         specs = [tracer.specs[n] for n in step.outputs]
         cotangents = [Tensor(np.ones(spec.shape, spec.dtype)[()]) for spec in specs]
-        first = backward.begin(cotangents)
+        first_cotangent = backward.begin(cotangents)
         with isolate(backward):
             g = tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
-            found = [as_dense(x) for x in step.rule((True,) * len(step.sources), g)]
-        results = [None if x is None else backward.number(x) for x in found]
-        tracer.rules[key] = (backward, first, results)
+            gradients = [as_dense(x) for x in step.rule((True,) * len(step.sources), g)]
+        results = [None if x is None else backward.number(x) for x in gradients]
+        tracer.rules[key] = (backward, first_cotangent, results)
     return tracer.rules[key]

@@ -48,13 +48,13 @@ class Loop(NamedTuple):
     specs: list[list[Spec]]  # of the outputs, by call
 
 
-def reroll(calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> list[Call | Loop]:
-    """Replaces repeated calls by loops. `wanted` are the values that are read afterwards."""
+def reroll(calls: Sequence[Call], specs: Sequence[Spec], read_later: set[int]) -> list[Call | Loop]:
+    """Replaces repeated calls by loops. `read_later` are the values that are read afterwards."""
     if len(calls) < MIN_LOOP_CALLS:
         return list(calls)
-    calls, specs = sum_slices(calls, specs, wanted)
+    calls, specs = sum_slices(calls, specs, read_later)
     calls = _move_slices(calls)
-    program = _Calls(calls, specs, wanted)
+    program = _Calls(calls, specs, read_later)
     tokens = _tokenize(calls, specs)
     result: list[Call | Loop] = []
     start = 0
@@ -82,15 +82,15 @@ def _move_slices(calls: Sequence[Call]) -> list[Call]:
     """
     computed = {n for call in calls for n in call.outputs}
     pending: dict[int | None, list[Call]] = {}
-    rest = []
+    other_calls = []
     for call in calls:
         if call.primitive.name == "take_slice":
             (x,) = call.inputs
             pending.setdefault(x if x in computed else None, []).append(call)
         else:
-            rest.append(call)
+            other_calls.append(call)
     result: list[Call] = []
-    stack = [*reversed(rest), *reversed(pending.get(None, ()))]
+    stack = [*reversed(other_calls), *reversed(pending.get(None, ()))]
     while stack:
         call = stack.pop()
         result.append(call)
@@ -101,13 +101,13 @@ def _move_slices(calls: Sequence[Call]) -> list[Call]:
 
 def _tokenize(calls: Sequence[Call], specs: Sequence[Spec]) -> np.ndarray:
     """Returns a number for each call, which is the same for equal calls on different values."""
-    known: dict[Any, int] = {}
+    tokens_by_key: dict[Any, int] = {}
     tokens = []
     for i, call in enumerate(calls):
         attrs = None if type(call.primitive) is HostCallback else hashable(call.attrs)
         shapes = tuple([specs[n] for n in (*call.inputs, *call.outputs)])
         key = i if attrs is None else (call.primitive.name, attrs, len(call.inputs), shapes)
-        tokens.append(known.setdefault(key, len(known)))
+        tokens.append(tokens_by_key.setdefault(key, len(tokens_by_key)))
     return np.array(tokens)
 
 
@@ -119,17 +119,17 @@ def _find_periods(tokens: np.ndarray, start: int) -> list[int]:
 
 def _count_iterations(tokens: np.ndarray, start: int, period: int) -> int:
     """Returns how many iterations of `period` calls follow each other from `start` on."""
-    alike = tokens[start:-period] == tokens[start + period :]
-    differing = np.flatnonzero(~alike)
-    length = int(differing[0]) if differing.size else len(alike)
+    are_equal = tokens[start:-period] == tokens[start + period :]
+    differences = np.flatnonzero(~are_equal)
+    length = int(differences[0]) if differences.size else len(are_equal)
     return length // period + 1
 
 
 class _Calls:
     """All calls of a program, and which of them read each value."""
 
-    def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> None:
-        self.calls, self.specs, self.wanted = calls, specs, wanted
+    def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], read_later: set[int]) -> None:
+        self.calls, self.specs, self.read_later = calls, specs, read_later
         self.readers: dict[int, list[int]] = {}
         for i, call in enumerate(calls):
             for n in call.inputs:
@@ -228,4 +228,4 @@ class _Builder:
 
     def _is_read_outside(self, number: int) -> bool:
         readers = self.program.readers.get(number, ())
-        return number in self.program.wanted or any(i not in self.positions for i in readers)
+        return number in self.program.read_later or any(i not in self.positions for i in readers)

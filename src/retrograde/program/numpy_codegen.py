@@ -45,13 +45,15 @@ class ReplayWriter:
         self._lines: list[str] = []
         self._blocks = 0  # number of functions for fused calls
         self._guards = 0
-        made = [(n, self._specs[n]) for step in program.steps for n in step.outputs]
-        self._names |= {n: f"a{n:d}" for n, _ in made}
-        large = {n for n, (shape, dtype) in made if prod(shape) * dtype.itemsize >= MIN_FREED_BYTES}
+        outputs = [(n, self._specs[n]) for step in program.steps for n in step.outputs]
+        self._names |= {n: f"a{n:d}" for n, _ in outputs}
+        large = {
+            n for n, (shape, dtype) in outputs if prod(shape) * dtype.itemsize >= MIN_FREED_BYTES
+        }
         freed = large - program.kept
-        steps = _fused(program) if large else program.steps
+        steps = _fuse_calls(program) if large else program.steps
         # The values with arrays that nothing else can hold or view.
-        self._overwritable = freed & _unshared(steps) if freed else freed
+        self._overwritable = freed & _find_unshared(steps) if freed else freed
         self._write(steps, freed)
 
     @property
@@ -61,12 +63,12 @@ class ReplayWriter:
 
     def _write(self, steps: list[Any], freed: set[int]) -> None:
         """Writes `steps`. The arrays of `freed` are deleted after their last use."""
-        last = last_uses(steps) if freed else {}
+        last_use_of = last_uses(steps) if freed else {}
         for place, step in enumerate(steps):
             unused: list[int] = []
             if freed:
                 values = dict.fromkeys((*step.inputs, *step.outputs))
-                unused = [n for n in values if n in freed and last[n] == place]
+                unused = [n for n in values if n in freed and last_use_of[n] == place]
             if type(step) is Call:
                 self._call(step, unused)
             elif type(step) is Fused:
@@ -107,10 +109,10 @@ class ReplayWriter:
         inline: Any = WRITERS.get(primitive.name)
         source = inline and inline(specs, *arguments, **call.attrs)
         if source is None:
-            many = prod(specs[0].shape) >= LARGE_ARRAY_SIZE
-            kernel, first = self._kernel(primitive, many, specs[0].dtype == object)
-            arguments = [*first, *arguments]
-            if unused and not many:
+            is_large = prod(specs[0].shape) >= LARGE_ARRAY_SIZE
+            kernel, leading_arguments = self._kernel(primitive, is_large, specs[0].dtype == object)
+            arguments = [*leading_arguments, *arguments]
+            if unused and not is_large:
                 target = self._overwrite(call, unused, arguments) or target
             arguments += map(self._keyword, call.attrs, call.attrs.values())
             source = f"{kernel}({', '.join(arguments)})"
@@ -127,11 +129,13 @@ class ReplayWriter:
         name = self._writer.name(as_host_callback(call), host.name)
         return f"{name}.f({arguments}) if log is None else log.result_of({name}, [{arguments}])"
 
-    def _kernel(self, primitive: Primitive, many: bool, strings: bool) -> tuple[str, list[str]]:
+    def _kernel(
+        self, primitive: Primitive, is_large: bool, is_string: bool
+    ) -> tuple[str, list[str]]:
         """Returns the name of the kernel, and its arguments before the arrays."""
-        if primitive.on_strings is not None and strings:
+        if primitive.on_strings is not None and is_string:
             return self._writer.name(primitive.on_strings, primitive.name), []
-        kernel = primitive.on_many if many else primitive.on_numpy
+        kernel = primitive.on_many if is_large else primitive.on_numpy
         if isinstance(kernel, functools.partial) and kernel.args == (np,) and not kernel.keywords:
             return self._writer.name(kernel.func, primitive.name), ["np"]
         name = getattr(kernel, "__name__", "")
@@ -178,10 +182,10 @@ class ReplayWriter:
 
     def _guard(self, guard: Guard) -> None:
         name = self._names[guard.inputs[0]]
-        found = f"bool({name})" if guard.truth else f"key_of({name})"
+        observed_key = f"bool({name})" if guard.truth else f"key_of({name})"
         key = literal(guard.key) if guard.truth else self._writer.name(guard.key, "key")
-        self._lines.append(f"if {found} != {key}:")
-        self._lines.append(f"    return Divergence({literal(self._guards)}, {found})")
+        self._lines.append(f"if {observed_key} != {key}:")
+        self._lines.append(f"    return Divergence({literal(self._guards)}, {observed_key})")
         self._guards += 1
 
     def _access_variable(self, step: Write | ReadVariable) -> None:
@@ -195,19 +199,19 @@ class ReplayWriter:
             self._lines.append(f"{name} = {variable}._array")
 
 
-def _unshared(steps: list[Any]) -> set[int]:
+def _find_unshared(steps: list[Any]) -> set[int]:
     """Returns the values whose array is new and shares no memory with others."""
-    new: set[int] = set()
-    shared: set[int] = set()
+    new_values: set[int] = set()
+    shared_values: set[int] = set()
     for step in steps:
         if type(step) is Fused or (type(step) is Call and _is_fresh(step.primitive)):
-            new.update(step.outputs)
+            new_values.update(step.outputs)
         else:
-            shared.update((*step.inputs, *step.outputs))
-    return new - shared
+            shared_values.update((*step.inputs, *step.outputs))
+    return new_values - shared_values
 
 
-def _fused(program: Program) -> list[Any]:
+def _fuse_calls(program: Program) -> list[Any]:
     """Returns the steps, with elementwise calls on large arrays fused."""
     parts: list[list[Any]] = [[]]
     for step in program.steps:
@@ -215,20 +219,22 @@ def _fused(program: Program) -> list[Any]:
             parts[-1].append(step)
         else:
             parts += [[step], []]
-    wanted = program.kept
-    unshared = _unshared(program.steps)
-    found: list[list[Any]] = []
+    read_later = program.kept
+    unshared = _find_unshared(program.steps)
+    fused_parts: list[list[Any]] = []
     for part in reversed(parts):
-        used = {n for step in part for n in step.inputs}
+        read_values = {n for step in part for n in step.inputs}
         if len(part) > 1:
             # There may be as many parts as values, so each gets only the values that it reads.
-            here = used.union(*(step.outputs for step in part))
-            constants = {n: program.constants[n] for n in used if n in program.constants}
-            dead = frozenset((unshared & here) - wanted)
-            part = fuse(part, program.specs, frozenset(wanted & here), dead, constants)
-        wanted |= used
-        found.append(part)
-    return [step for part in reversed(found) for step in part]
+            part_values = read_values.union(*(step.outputs for step in part))
+            constants = {n: program.constants[n] for n in read_values if n in program.constants}
+            overwritable = frozenset((unshared & part_values) - read_later)
+            part = fuse(
+                part, program.specs, frozenset(read_later & part_values), overwritable, constants
+            )
+        read_later |= read_values
+        fused_parts.append(part)
+    return [step for part in reversed(fused_parts) for step in part]
 
 
 def _is_ufunc(primitive: Any) -> bool:

@@ -183,8 +183,8 @@ class _Merger:
         constants = self._tracer.constants
         if not all(n in constants for n in numbers):
             return False
-        first, *others = [np.asarray(constants[n]._array) for n in numbers]
-        return first.dtype.kind == "O" or all(x.tobytes() == first.tobytes() for x in others)
+        first, *other_arrays = [np.asarray(constants[n]._array) for n in numbers]
+        return first.dtype.kind == "O" or all(x.tobytes() == first.tobytes() for x in other_arrays)
 
     # Steps
 
@@ -219,8 +219,8 @@ class _Merger:
 
     def _add_calls(self, calls: tuple[Call, ...]) -> None:
         """Adds one call that represents the calls of all replicas."""
-        first, *others = calls
-        for call in others:
+        first, *other_calls = calls
+        for call in other_calls:
             if call.primitive is not first.primitive or not _same_attrs(call.attrs, first.attrs):
                 raise _Different
         inputs = zip(*[call.inputs for call in calls], strict=True)

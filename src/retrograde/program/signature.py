@@ -1,4 +1,4 @@
-"""Signatures: which arguments of a function share a trace."""
+"""Signatures: computes keys that are equal for arguments that share a trace."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class Arguments(NamedTuple):
 
 
 class Identity:
-    """A key that equals only keys of the same object, while the object is alive."""
+    """A dictionary key for an object. It equals another key only if both refer to that object.
+
+    It does not keep the object alive if weak references are possible.
+    """
 
     __slots__ = ("_hash", "_reference")
 
@@ -79,7 +82,7 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
     if kind in _PLAIN:
         return kind, value
     if kind is float:
-        return kind, repr(value)  # distinguishes 0.0 from -0.0, and nan equals nan
+        return kind, repr(value)  # This distinguishes 0.0 from -0.0, and NaN equals NaN.
     if isinstance(value, (np.ndarray, np.generic)):
         inputs.append(Tensor(as_array(value)))
         return inputs[-1]._spec.shape, inputs[-1]._spec.dtype
@@ -101,14 +104,14 @@ def describe(value: Any, inputs: list[Tensor], variables: list[Variable]) -> Any
         try:
             parts = [describe(child, inputs, variables) for child in nest.children(value)]
         except RecursionError:
-            nest.flatten(value)  # raises a clear error if it is nested too deeply
+            nest.flatten(value)  # This raises a clear error if the nesting is too deep.
             raise
         if hasattr(kind, "__tf_flatten__"):
             return kind, describe(value.__tf_flatten__()[0], [], []), *parts
         return kind, tuple(sorted(value)) if isinstance(value, Mapping) else len(parts), *parts
     if isinstance(value, _BY_VALUE):
         return kind, repr(value) if isinstance(value, (slice, TensorShape)) else value
-    if hasattr(kind, "__tf_tracing_type__"):  # TensorFlow's protocol for this purpose
+    if hasattr(kind, "__tf_tracing_type__"):  # TensorFlow defines this method for such keys.
         return kind, value.__tf_tracing_type__(None)
     return Identity(value)
 
@@ -146,12 +149,12 @@ def argument_names(signature: inspect.Signature, args: tuple, kwargs: dict) -> l
     positional = [
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
-    extra = [f"{rest}_{i}" for i in range(len(args) - len(positional))]
-    named = [*zip([*positional, *extra], args, strict=False)]
-    named += [(name, kwargs[name]) for name in sorted(kwargs)]
+    var_positional = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    extra_names = [f"{var_positional}_{i}" for i in range(len(args) - len(positional))]
+    named_values = [*zip([*positional, *extra_names], args, strict=False)]
+    named_values += [(name, kwargs[name]) for name in sorted(kwargs)]
     names: list[str] = []
-    for name, value in named:
+    for name, value in named_values:
         tensors: list[Tensor] = []
         describe(value, tensors, [])
         names += [f"{name}_{i}" if i else name for i in range(len(tensors))]
@@ -172,7 +175,7 @@ def reaches(function: Callable, variable: Variable) -> bool:
 
 
 def tensors_reached(function: Callable) -> list[Any]:
-    """Returns the tensors and variables that `function` refers to, as far as they are found."""
+    """Returns the tensors and variables that `function` refers to, unless the search ends early."""
     references = [value for value in _references(function) if value is not _TOO_MANY]
     return [x for x in map(tensor_or_variable, references) if x is not None]
 
@@ -200,9 +203,9 @@ def _direct_references(value: Any) -> list:
     if isinstance(value, FunctionType):
         cells = [_cell_contents(cell) for cell in value.__closure__ or ()]
         names = _names_in(value.__code__)
-        used = [value.__globals__[name] for name in names if name in value.__globals__]
-        keywords = (value.__kwdefaults__ or {}).values()
-        return [*cells, *used, *(value.__defaults__ or ()), *keywords]
+        global_values = [value.__globals__[name] for name in names if name in value.__globals__]
+        keyword_defaults = (value.__kwdefaults__ or {}).values()
+        return [*cells, *global_values, *(value.__defaults__ or ()), *keyword_defaults]
     if isinstance(value, Mapping):
         return list(value.values())
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -224,29 +227,31 @@ def _cell_contents(cell: Any) -> Any:
 
 
 def _names_in(code: CodeType) -> set[str]:
-    inner = [_names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
-    return set(code.co_names).union(*inner)
+    inner_codes = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_names_in, inner_codes))
 
 
 class Parameters:
     """The parameters of a Python function."""
 
     def __init__(self, python_function: Callable) -> None:
-        if not callable(python_function):  # `inspect` fails to say so for deeply nested values
+        # `inspect.signature` raises a RecursionError for deeply nested values.
+        if not callable(python_function):
             raise TypeError(f"{shown(python_function)} is not a callable object")
         self.signature = inspect.signature(python_function)
         parameters = list(self.signature.parameters.values())
-        self._simple = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        self._all_positional = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         self._count = len(parameters)
         self._defaults = [p.default for p in parameters]
         self.names = [p.name for p in parameters]
 
     def ordered(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """Returns the arguments with defaults, by position if possible."""
-        if self._simple and not kwargs:
-            tail = self._defaults[len(args) :]
-            if len(args) <= self._count and all([x is not inspect.Parameter.empty for x in tail]):
-                return (*args, *tail), kwargs
+        """Adds the defaults to the arguments. All are positional if possible."""
+        if self._all_positional and not kwargs:
+            defaults = self._defaults[len(args) :]
+            has_all = all([x is not inspect.Parameter.empty for x in defaults])
+            if len(args) <= self._count and has_all:
+                return (*args, *defaults), kwargs
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args, bound.kwargs
@@ -261,7 +266,7 @@ class Parameters:
     def by_position(self, args: tuple, kwargs: dict) -> tuple:
         """Returns all arguments by position, as in an `input_signature`."""
         bound = self.signature.bind_partial(*args, **kwargs)
-        if bound.kwargs:  # an earlier parameter has no value, or these are keyword-only
+        if bound.kwargs:  # An earlier parameter has no value, or these are keyword-only.
             raise TypeError(
                 "An input_signature lists the first parameters, in order. Received: "
                 f"{len(bound.args)} of them and {', '.join(map(repr, bound.kwargs))}. "
@@ -281,25 +286,26 @@ def convert_arguments(args: tuple, kwargs: dict, specs: Any, parameters: Paramet
             f"The function has an input_signature of {len(specs)} arguments. Received: {len(args)}."
         )
     names = parameters.names
-    if len(names) < len(args):  # the last is *args
+    if len(names) < len(args):  # The last parameter is *args.
         names = [*names, *names[-1:] * (len(args) - len(names))]
-    triples = zip(args, specs, names, strict=False)  # names may include defaults
+    # There may be more names, because parameters with defaults need no spec.
+    triples = zip(args, specs, names, strict=False)
     return tuple([_convert(value, spec, name) for value, spec, name in triples])
 
 
 def _convert(value: Any, spec: Any, name: str) -> Any:
     if not isinstance(spec, TypeSpec):
-        flat, specs = nest.flatten(value), nest.flatten(spec)
-        if len(flat) != len(specs):
+        values, specs = nest.flatten(value), nest.flatten(spec)
+        if len(values) != len(specs):
             raise TypeError(
-                f"Argument {name!r} has {len(flat)} leaves. Expected {len(specs)}, as in the "
+                f"Argument {name!r} has {len(values)} leaves. Expected {len(specs)}, as in the "
                 "input_signature."
             )
-        leaves = [_convert(x, s, name) for x, s in zip(flat, specs, strict=True)]
+        leaves = [_convert(x, s, name) for x, s in zip(values, specs, strict=True)]
         return nest.pack(spec, iter(leaves))
     if not isinstance(spec, TensorSpec):
         if not spec.is_compatible_with(value):
-            raise _incompatible(value, spec, name)
+            raise _incompatible_error(value, spec, name)
         return value
     source = tensor_or_variable(value)
     try:
@@ -307,13 +313,13 @@ def _convert(value: Any, spec: Any, name: str) -> Any:
             Tensor(as_array(value, spec.dtype.numpy_dtype)) if source is None else source._read()
         )
     except (TypeError, ValueError):
-        raise _incompatible(value, spec, name) from None
+        raise _incompatible_error(value, spec, name) from None
     if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor._spec.shape):
-        raise _incompatible(tensor, spec, name)
+        raise _incompatible_error(tensor, spec, name)
     return tensor
 
 
-def _incompatible(value: Any, spec: TypeSpec, name: str) -> TypeError:
+def _incompatible_error(value: Any, spec: TypeSpec, name: str) -> TypeError:
     received = TensorSpec.from_tensor(value) if isinstance(value, Tensor) else shown(value)
     return TypeError(
         f"Argument {name!r} is not compatible with the input_signature. Received: {received}. "

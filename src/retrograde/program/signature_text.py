@@ -52,13 +52,13 @@ class FunctionType(inspect.Signature):
         return self.return_annotation
 
     def __str__(self) -> str:
-        shown: list[str] = []
-        keywords = False
+        parameter_texts: list[str] = []
+        has_keywords = False
         for p in self.parameters.values():
-            if p.kind is p.KEYWORD_ONLY and not keywords:
-                shown, keywords = [*shown, "*"], True
-            shown.append(f"{p.name}: {_type_string(p.annotation)}")
-        return f"({', '.join(shown)}) -> {_type_string(self.output)}"
+            if p.kind is p.KEYWORD_ONLY and not has_keywords:
+                parameter_texts, has_keywords = [*parameter_texts, "*"], True
+            parameter_texts.append(f"{p.name}: {_type_string(p.annotation)}")
+        return f"({', '.join(parameter_texts)}) -> {_type_string(self.output)}"
 
     def __repr__(self) -> str:
         parts = {
@@ -81,12 +81,13 @@ def _bind_positional(signature: inspect.Signature, args: tuple) -> list[tuple[st
     Parameters before `*args` are positional-only.
     """
     positional = [p for p in signature.parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
-    rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
-    kinds = [p.POSITIONAL_ONLY if rest else p.kind for p in positional]
-    named = [(p.name, kind, x) for p, kind, x in zip(positional, kinds, args, strict=False)]
-    more = enumerate(args[len(positional) :])
-    return named + [
-        (f"{rest[0]}_{i}", inspect.Parameter.POSITIONAL_ONLY, value) for i, value in more
+    var_positional = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
+    kinds = [p.POSITIONAL_ONLY if var_positional else p.kind for p in positional]
+    named_values = [(p.name, kind, x) for p, kind, x in zip(positional, kinds, args, strict=False)]
+    extra_values = enumerate(args[len(positional) :])
+    return named_values + [
+        (f"{var_positional[0]}_{i}", inspect.Parameter.POSITIONAL_ONLY, value)
+        for i, value in extra_values
     ]
 
 

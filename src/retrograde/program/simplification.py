@@ -96,9 +96,9 @@ class Merged:
         attrs = hashable(call.attrs) if call.attrs else ()
         if is_merged and attrs is not None:
             key = (call.primitive.name, call.inputs, attrs)
-            before = self._seen.setdefault(key, call.outputs)
-            if before is not call.outputs:
-                self.same.update(zip(call.outputs, before, strict=True))
+            earlier_outputs = self._seen.setdefault(key, call.outputs)
+            if earlier_outputs is not call.outputs:
+                self.same.update(zip(call.outputs, earlier_outputs, strict=True))
                 return
         self.steps.append(call)
 
@@ -111,9 +111,9 @@ class Merged:
         return y if call.primitive.outputs else (y,)
 
 
-def rename_inputs(step: Any, same: dict[int, int]) -> Any:
-    """Returns `step` with its inputs replaced by the equal values in `same`."""
-    return step._replace(inputs=tuple(map(same.get, step.inputs, step.inputs)))
+def rename_inputs(step: Any, equal_values: dict[int, int]) -> Any:
+    """Returns `step` with its inputs replaced by the equal values in `equal_values`."""
+    return step._replace(inputs=tuple(map(equal_values.get, step.inputs, step.inputs)))
 
 
 class Reduced(NamedTuple):
@@ -138,20 +138,26 @@ def without_cotangents(
     """
     dependent = set(cotangents)
     reduced = Reduced([], {}, set(missing), {})
-    same, absent = reduced.same, reduced.absent
+    equal_values, absent = reduced.same, reduced.absent
     for step in steps:
-        if not same.keys().isdisjoint(step.inputs):
-            step = rename_inputs(step, same)
-        read = dependent.intersection(step.values if type(step) is CustomGradient else step.inputs)
-        if read:
+        if not equal_values.keys().isdisjoint(step.inputs):
+            step = rename_inputs(step, equal_values)
+        read_cotangents = dependent.intersection(
+            step.values if type(step) is CustomGradient else step.inputs
+        )
+        if read_cotangents:
             dependent.update(step.outputs)
-        if read and read <= absent:
+        if read_cotangents and read_cotangents <= absent:
             absent.update(step.outputs)
             continue
-        if type(step) is Call and step.primitive is required.add and not absent.isdisjoint(read):
-            (term,) = read - absent
+        if (
+            type(step) is Call
+            and step.primitive is required.add
+            and not absent.isdisjoint(read_cotangents)
+        ):
+            (term,) = read_cotangents - absent
             if specs[term] == specs[step.outputs[0]]:
-                same[step.outputs[0]] = term
+                equal_values[step.outputs[0]] = term
                 continue
         for n in absent.intersection(step.inputs):
             reduced.zeros[n] = np.zeros(specs[n].shape, specs[n].dtype)[()]

@@ -38,7 +38,7 @@ class MeshProgram(CompiledProgram):
         super().__init__(program, variables, None)
 
     @property
-    def makes_all(self) -> bool:
+    def computes_all_results(self) -> bool:
         """False: a call has to create global arrays, or to compare programs."""
         return False
 
@@ -60,10 +60,10 @@ class MeshProgram(CompiledProgram):
 
     def _compute_part(self, *arrays: Any) -> list:
         pairs = zip(self._arguments, arrays, strict=True)
-        local = [x.reshape(self._specs[n].shape) for n, x in pairs]
+        local_arrays = [x.reshape(self._specs[n].shape) for n, x in pairs]
         with collectives.spmd_axis(AXIS):
-            made = self._compute(*local)
-        pairs = zip(self.outputs, made, strict=True)
+            outputs = self._compute(*local_arrays)
+        pairs = zip(self.outputs, outputs, strict=True)
         return [x.reshape(1) if self._is_divided(n) and not x.ndim else x for n, x in pairs]
 
     def _shaped(self, number: int) -> Any:
@@ -72,8 +72,8 @@ class MeshProgram(CompiledProgram):
         return self._jax.ShapeDtypeStruct(shape, dtype, sharding=self._sharding(number))
 
     def _global_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        first, *others = shape or (1,)
-        return (first * self._mesh.size, *others)
+        first, *other_sizes = shape or (1,)
+        return (first * self._mesh.size, *other_sizes)
 
     def _argument(self, tensor: Tensor) -> Any:
         return tensor._array if tensor._device is None else tensor._device
@@ -111,22 +111,22 @@ class SpmdProgram(MeshProgram):
             with self._jax.enable_x64(True):
                 for n, numbers in merged.groups.items():
                     if n in self.parameters:
-                        values[n] = self._joined([self._value(m, values) for m in numbers])
+                        values[n] = self._join([self._value(m, values) for m in numbers])
             arrays = [
                 self._cache[by_number[n]] if n in by_number else values[n] for n in self.parameters
             ]
-            made = self._made((*arrays, *self.large), None)
-            values.update(zip(self.outputs, made, strict=True))
+            outputs = self._made((*arrays, *self.large), None)
+            values.update(zip(self.outputs, outputs, strict=True))
         results = [self._at(location, values) for location in merged.results]
         return results, [self._at(merged.writes[place], values) for place in self._places]
 
-    def _joined(self, parts: list[Any]) -> Any:
+    def _join(self, parts: list[Any]) -> Any:
         """Returns the arrays of all replicas as one global array."""
         arrays = [np.atleast_1d(np.asarray(part)) for part in parts]
         shape = self._global_shape(arrays[0].shape)
         devices = self._mesh.devices.tolist()
-        local = [self._jax.device_put(x, d) for x, d in zip(arrays, devices, strict=True)]
-        return self._jax.make_array_from_single_device_arrays(shape, self._divided, local)
+        local_arrays = [self._jax.device_put(x, d) for x, d in zip(arrays, devices, strict=True)]
+        return self._jax.make_array_from_single_device_arrays(shape, self._divided, local_arrays)
 
     def _at(self, location: Location, values: dict) -> Any:
         """Returns a result: a replicated array, or the array of one replica on the host."""
@@ -174,8 +174,8 @@ class WorkerProgram(MeshProgram):
         log.rewind()  # the call may have run with NumPy before
         values = self._known_values(tensors, log)
         arrays = (*[self._put(values[n]) for n in self.parameters], *self.large)
-        made = self._group.run_program(lambda: self._made(arrays, None), self._count)
-        for n, array in zip(self.outputs, made, strict=True):
+        outputs = self._group.run_program(lambda: self._made(arrays, None), self._count)
+        for n, array in zip(self.outputs, outputs, strict=True):
             (part,) = [shard.data for shard in array.addressable_shards]
             values[n] = part if self._specs[n].shape else np.asarray(part)[0]
         return self._outcome(values)
@@ -183,12 +183,12 @@ class WorkerProgram(MeshProgram):
 
 def _fingerprint(program: Program) -> int:
     """Returns a positive number that is the same for equal programs with equal constants."""
-    found = zlib.crc32(str(program).encode())
+    checksum = zlib.crc32(str(program).encode())
     for n, x in program.constants.items():
-        found = zlib.crc32(f"{n} {x.dtype} {x.shape}".encode(), found)
+        checksum = zlib.crc32(f"{n} {x.dtype} {x.shape}".encode(), checksum)
         if x.dtype.kind != "O":
-            found = zlib.crc32(np.ascontiguousarray(x).tobytes(), found)
-    return (found & 0x3FFFFFFF) + 1
+            checksum = zlib.crc32(np.ascontiguousarray(x).tobytes(), checksum)
+    return (checksum & 0x3FFFFFFF) + 1
 
 
 class _ReplicatedTensors:
@@ -196,16 +196,16 @@ class _ReplicatedTensors:
 
     def __init__(self, replicate: Callable[[Any], Any]) -> None:
         self._replicate = replicate
-        self._known: dict[int, tuple[Any, Any, Any]] = {}
+        self._cache: dict[int, tuple[Any, Any, Any]] = {}
 
     def __getitem__(self, tensor: Tensor) -> Any:
         device = tensor._device
         if device is not None:
             return self._replicate(device)  # returns the same array if it is replicated
         key = id(tensor)
-        if key not in self._known:
-            array, known = tensor._array, self._known
-            reference = weakref.ref(tensor, lambda _: known.pop(key, None))
+        if key not in self._cache:
+            array, cache = tensor._array, self._cache
+            reference = weakref.ref(tensor, lambda _: cache.pop(key, None))
             # The NumPy array is held, so that no variable writes into it.
-            known[key] = reference, array, self._replicate(array)
-        return self._known[key][2]
+            cache[key] = reference, array, self._replicate(array)
+        return self._cache[key][2]

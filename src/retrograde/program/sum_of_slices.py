@@ -52,20 +52,20 @@ def place_rows(
 
 
 def sum_slices(
-    calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]
+    calls: Sequence[Call], specs: Sequence[Spec], read_later: set[int]
 ) -> tuple[list[Call], list[Spec]]:
     """Replaces each sum of slices by one call at its last addition. Returns calls and specs."""
-    return _SliceSums(calls, specs, wanted).replace()
+    return _SliceSums(calls, specs, read_later).replace()
 
 
 class _SliceSums:
     """Finds the sums in `calls`, each from its last addition to its first."""
 
-    def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], wanted: set[int]) -> None:
+    def __init__(self, calls: Sequence[Call], specs: Sequence[Spec], read_later: set[int]) -> None:
         self._calls = calls
         self._specs = list(specs)
         self._makers = {n: i for i, call in enumerate(calls) for n in call.outputs}
-        self._uses: dict[int, int] = dict.fromkeys(wanted, 2)
+        self._uses: dict[int, int] = dict.fromkeys(read_later, 2)
         for call in calls:
             for n in call.inputs:
                 self._uses[n] = self._uses.get(n, 0) + 1
@@ -88,8 +88,10 @@ class _SliceSums:
     def _is_sum(self, i: int) -> bool:
         """Returns whether a call adds two arrays of the same shape."""
         call = self._calls[i]
-        same = self._specs[call.outputs[0]]
-        return call.primitive.name == "add" and all(self._specs[n] == same for n in call.inputs)
+        result_spec = self._specs[call.outputs[0]]
+        return call.primitive.name == "add" and all(
+            self._specs[n] == result_spec for n in call.inputs
+        )
 
     def _maker_if_used_once(self, n: int) -> int | None:
         """Returns the call that computes a value, if only one other call reads it."""
@@ -97,7 +99,7 @@ class _SliceSums:
 
     def _replace_sum(self, root: int) -> None:
         """Replaces the sum that ends at `root`, if enough of its terms are slices."""
-        sums, rows, rest = [], [], []
+        sums, rows, other_terms = [], [], []
         stack = [root]
         while stack:
             i = stack.pop()
@@ -109,15 +111,15 @@ class _SliceSums:
                 elif maker is not None and self._calls[maker].primitive.name == "put_slice":
                     rows.append(maker)
                 else:
-                    rest.append(n)
+                    other_terms.append(n)
         self._seen.update(sums)
         groups = self._group_rows(rows)
         if not groups:
             return
         grouped = {i for _, puts in groups for i in puts}
-        rest += [self._calls[i].outputs[0] for i in rows if i not in grouped]
+        other_terms += [self._calls[i].outputs[0] for i in rows if i not in grouped]
         self._dropped |= {*sums, *grouped}
-        self._replacements[root] = self._create_calls(root, groups, rest)
+        self._replacements[root] = self._create_calls(root, groups, other_terms)
 
     def _group_rows(self, rows: list[int]) -> list[tuple[int, list[int]]]:
         """Groups rows that differ in their index along one axis. Returns the axes and calls."""
@@ -126,19 +128,19 @@ class _SliceSums:
             where = self._calls[i].attrs["where"]
             for axis, (start, stop, step) in enumerate(where):
                 if stop - start == step == 1:
-                    others = (axis, where[:axis], where[axis + 1 :])
-                    groups.setdefault(others, []).append(i)
-        chosen: list[tuple[int, list[int]]] = []
-        free = set(rows)
+                    group_key = (axis, where[:axis], where[axis + 1 :])
+                    groups.setdefault(group_key, []).append(i)
+        chosen_groups: list[tuple[int, list[int]]] = []
+        ungrouped = set(rows)
         for (axis, *_), puts in sorted(groups.items(), key=lambda group: -len(group[1])):
-            left = sorted(free.intersection(puts))
-            if len(left) >= MIN_LOOP_ROWS:
-                chosen.append((axis, left))
-                free.difference_update(left)
-        return chosen
+            group_calls = sorted(ungrouped.intersection(puts))
+            if len(group_calls) >= MIN_LOOP_ROWS:
+                chosen_groups.append((axis, group_calls))
+                ungrouped.difference_update(group_calls)
+        return chosen_groups
 
     def _create_calls(
-        self, root: int, groups: list[tuple[int, list[int]]], rest: list[int]
+        self, root: int, groups: list[tuple[int, list[int]]], other_terms: list[int]
     ) -> list[Call]:
         """Returns calls that add all rows, and the other terms of the sum."""
         spec = self._specs[self._calls[root].outputs[0]]
@@ -151,8 +153,8 @@ class _SliceSums:
             terms.append(self._new_value(spec))
             inputs = tuple([self._calls[i].inputs[0] for i in puts])
             calls.append(Call(PLACE_ROWS, inputs, attrs, (terms[-1],)))
-        total, *others = [*terms, *reversed(rest)]
-        for n in others:
+        total, *remaining_terms = [*terms, *reversed(other_terms)]
+        for n in remaining_terms:
             calls.append(
                 self._calls[root]._replace(inputs=(total, n), outputs=(self._new_value(spec),))
             )

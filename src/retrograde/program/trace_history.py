@@ -68,14 +68,14 @@ class HistoryEntry:
         self.seconds = seconds
         self.created = time.time()
 
-    def summary(self, before: list[HistoryEntry]) -> TraceSummary:
+    def summary(self, earlier_entries: list[HistoryEntry]) -> TraceSummary:
         """Returns a summary of this trace, given the earlier ones."""
         executable = self.trace.executable
         return TraceSummary(
             self.created,
             self.where,
             self.arguments,
-            self.changed(before),
+            self.changed(earlier_entries),
             self.seconds,
             executable.seconds,
             self.trace.replays,
@@ -84,9 +84,9 @@ class HistoryEntry:
             self.trace.times,
         )
 
-    def changed(self, before: list[HistoryEntry]) -> tuple[str, ...]:
+    def changed(self, earlier_entries: list[HistoryEntry]) -> tuple[str, ...]:
         """Returns the differences from the most similar earlier trace."""
-        differences = [tuple(_differences(entry, self)) for entry in reversed(before)]
+        differences = [tuple(_differences(entry, self)) for entry in reversed(earlier_entries)]
         return min(differences, key=len, default=())
 
 

@@ -45,20 +45,20 @@ class ResultStructure:
     def __init__(self, returned: Any, tracer: Tracer) -> None:
         self._structure = returned
         self._is_leaf = not (nest.is_nested(returned) or isinstance(returned, CompositeTensor))
-        found = [returned] if self._is_leaf else nest.leaves(returned, expand_composites=True)
-        leaves = list(map(_tensor, found))
-        self._places = [isinstance(x, Tensor) for x in leaves]
-        self.tensors = list(itertools.compress(leaves, self._places))
+        objects = [returned] if self._is_leaf else nest.leaves(returned, expand_composites=True)
+        leaves = list(map(_convert_leaf, objects))
+        self._are_tensors = [isinstance(x, Tensor) for x in leaves]
+        self.tensors = list(itertools.compress(leaves, self._are_tensors))
         self.numbers = list(map(tracer.number, self.tensors))
         self._leaves = [None if isinstance(x, Tensor) else x for x in leaves]
 
     def rebuild(self, tensors: Sequence[Any]) -> Any:
         """Returns the structure with these tensors."""
         if self._is_leaf:
-            return tensors[0] if self._places[0] else self._leaves[0]
-        given = iter(tensors)
-        pairs = zip(self._places, self._leaves, strict=True)
-        leaves = iter([next(given) if place else leaf for place, leaf in pairs])
+            return tensors[0] if self._are_tensors[0] else self._leaves[0]
+        remaining = iter(tensors)
+        pairs = zip(self._are_tensors, self._leaves, strict=True)
+        leaves = iter([next(remaining) if is_tensor else leaf for is_tensor, leaf in pairs])
         return nest.pack(self._structure, leaves, expand_composites=True)
 
     def expression(self) -> str:
@@ -66,20 +66,23 @@ class ResultStructure:
         names = [f"y{i}" for i in range(len(self.numbers))]
         if self._is_leaf and names:
             return names[0]
-        pairs = zip(self._places, self._leaves, strict=True)
-        if any(not place and leaf is not None for place, leaf in pairs):
+        pairs = zip(self._are_tensors, self._leaves, strict=True)
+        if any(not is_tensor and leaf is not None for is_tensor, leaf in pairs):
             return f"rebuild([{', '.join(names)}])"
-        given = iter(names)
-        leaves = iter([next(given) if place else "None" for place in self._places])
+        remaining = iter(names)
+        leaves = iter([next(remaining) if is_tensor else "None" for is_tensor in self._are_tensors])
         return _literal(self._structure, leaves) or f"rebuild([{', '.join(names)}])"
 
     @classmethod
     def of(cls, template: Any, numbers: list[int]) -> ResultStructure:
-        """Returns the structure that `template()` described, with values of these numbers."""
+        """Creates the structure again from the result of `template()`.
+
+        `numbers` are the numbers of its values in another trace.
+        """
         results = cls.__new__(cls)
         results._structure = template
         leaves = list(nest.leaves(template))
-        results._places = [isinstance(x, TensorSpec) for x in leaves]
+        results._are_tensors = [isinstance(x, TensorSpec) for x in leaves]
         results._leaves = [None if isinstance(x, TensorSpec) else x for x in leaves]
         results.numbers, results.tensors = numbers, []
         results._is_leaf = not nest.is_nested(template)
@@ -103,7 +106,7 @@ class ResultStructure:
 
 
 def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
-    """Returns Python source for nested lists, tuples and dicts; `None` for other structures."""
+    """Returns Python source for nested lists, tuples and dicts, or `None` for other structures."""
     if structure is None or isinstance(structure, Tensor):
         return next(leaves)
     if type(structure) is dict and all(type(key) is str for key in structure):
@@ -116,14 +119,15 @@ def _literal(structure: Any, leaves: Iterator[str]) -> str | None:
     parts = [_literal(part, leaves) for part in structure]
     if None in parts:
         return None
-    inner = "".join(f"{part}, " for part in parts)
-    return f"[{inner}]" if type(structure) is list else f"({inner})"
+    elements = "".join(f"{part}, " for part in parts)
+    return f"[{elements}]" if type(structure) is list else f"({elements})"
 
 
-def _tensor(leaf: Any) -> Any:
-    held = tensor_or_variable(leaf)
-    if held is not None:
-        return leaf if type(leaf) is Tensor else held._read()
+def _convert_leaf(leaf: Any) -> Any:
+    """Converts variables, numbers and strings to tensors. Other objects stay."""
+    source = tensor_or_variable(leaf)
+    if source is not None:
+        return leaf if type(leaf) is Tensor else source._read()
     if leaf is None or isinstance(leaf, CompositeTensor):
         return leaf
     try:
@@ -133,7 +137,11 @@ def _tensor(leaf: Any) -> Any:
 
 
 class Trace:
-    """One trace, ready to run."""
+    """One trace, ready to run.
+
+    The place of a variable is its index among `variables`: first those among the arguments of the
+    call, then the captured ones.
+    """
 
     is_settled = True  # whether all further calls run the present executable
 
@@ -141,28 +149,33 @@ class Trace:
         self, tracer: Tracer, results: ResultStructure, compiles: bool, fold: bool = True
     ) -> None:
         self.results = results
-        self.guards = [e for e in tracer.steps if type(e) is Guard]
+        self.guards = [step for step in tracer.steps if type(step) is Guard]
         self.keys = tuple([guard.key for guard in self.guards])
         self.replays = 0
         self._tracer = tracer
         self._arguments = tracer.arguments
         program = simplify(tracer, results.numbers, fold)
-        self._read = [place for place, number in enumerate(tracer.first_values) if number >= 0]
+        self._read_places = [
+            place for place, number in enumerate(tracer.first_values) if number >= 0
+        ]
         self.executable = self._new_executable(program, compiles)
         variables = tracer.variables
-        self._unknown = [(p, variables[p]._spec.shape) for p in self._read if variables[p]._shape]
-        self._captured = [
+        # A variable with unknown dimensions has a `_shape`. Its present shape is in `_spec`.
+        self._shapes_to_check = [
+            (p, variables[p]._spec.shape) for p in self._read_places if variables[p]._shape
+        ]
+        self._captured_tensors = [
             (n, x)
             for n, x in tracer.constants.items()
             if x._id < tracer.start and x._spec.dtype in dtypes.INEXACT
         ]
         self._differentiable: Any = None  # a `DifferentiableProgram`, for recorders
-        self.lock = fork_safe_lock()  # held during calls that update variables
+        self.lock = fork_safe_lock()  # Calls that update variables hold it.
         self._donation: Donation | None = None
         self.has_fast_call = False
         self._compiles = compiles
         # Python code in a call may wait for another thread, so such a call does not hold the lock.
-        self._is_serialized = bool(compiles or program.writes) and not self.has_effects()
+        self._is_serialized = bool(compiles or program.writes) and not self.has_side_effects()
 
     @property
     def times(self) -> tuple[float, float] | None:
@@ -171,9 +184,9 @@ class Trace:
 
     def _new_executable(self, program: Program, compiles: bool) -> Executable:
         tracer = self._tracer
-        first = {place: tracer.first_values[place] for place in self._read}
+        first_values = {place: tracer.first_values[place] for place in self._read_places}
         replicas = merge_replicas(tracer, self.results.numbers) if compiles else None
-        return Executable(program, tracer.variables, compiles, first, replicas, True)
+        return Executable(program, tracer.variables, compiles, first_values, replicas, True)
 
     def variables(self, arguments: list[Any]) -> list[Any]:
         """Returns the variables of a call: those among its arguments, then the captured ones."""
@@ -182,14 +195,15 @@ class Trace:
     def exported(self) -> Any:
         """Returns the program as a `jax.export.Exported`, with the present values of variables."""
         program = CompiledProgram(self.executable.program, self._tracer.variables, None)
-        first, variables = self._tracer.first_values, self._tracer.variables
-        return program.exported({first[p]: np.asarray(variables[p]) for p in self._read})
+        first_values, variables = self._tracer.first_values, self._tracer.variables
+        fixed_values = {first_values[p]: np.asarray(variables[p]) for p in self._read_places}
+        return program.exported(fixed_values)
 
     def captured_variables(self) -> list[Any]:
         """Returns the variables that are not arguments."""
         return self._tracer.variables[self._tracer.variable_argument_count :]
 
-    def has_effects(self) -> bool:
+    def has_side_effects(self) -> bool:
         """Returns whether host callbacks have side effects other than drawing random numbers."""
         return may_read_variables(self.executable.program.steps)
 
@@ -213,32 +227,34 @@ class Trace:
 
     def fits(self, arguments: list[Any]) -> bool:
         """Returns whether variables with unknown dimensions have the shapes of the trace."""
-        variables = self.variables(arguments) if self._unknown else ()
-        return all(variables[place]._spec.shape == shape for place, shape in self._unknown)
+        variables = self.variables(arguments) if self._shapes_to_check else ()
+        return all(variables[place]._spec.shape == shape for place, shape in self._shapes_to_check)
 
     def run(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> Any:
         """Runs the program on `inputs`. Variables change only after everything has succeeded."""
         variables = self.variables(arguments)
-        return self._committed(lambda: self._run(inputs, variables, log), variables, log)
+        return self._compute_and_commit(lambda: self._run(inputs, variables, log), variables, log)
 
-    def _committed(
+    def _compute_and_commit(
         self, compute: Callable[[], Any], variables: list[Any], log: CallbackLog
     ) -> Any | Divergence:
         """Returns the results of `compute`, after committing the new values of variables.
 
-        If another thread changes a variable between its read and its write, everything is computed
-        again. If host callbacks may write variables as well, the last write counts.
+        If another thread changes a variable between its read and its write, `compute` runs again.
+        This is not possible if there are host callbacks with side effects. Then the last write
+        wins.
         """
         with self.lock if self._is_serialized else nullcontext():
             while True:
                 outcome = compute()
                 if type(outcome) is Divergence:
                     return outcome
-                results, writes, read = outcome
-                written = [variables[p] for p in writes]
-                places = [p for p in writes if p in read] if self._is_serialized else []
-                updated, expected = [variables[p] for p in places], [read[p] for p in places]
-                if commit(written, list(writes.values()), updated, expected):
+                results, new_tensors, old_tensors = outcome
+                written = [variables[p] for p in new_tensors]
+                places = [p for p in new_tensors if p in old_tensors] if self._is_serialized else []
+                updated = [variables[p] for p in places]
+                expected = [old_tensors[p] for p in places]
+                if commit(written, list(new_tensors.values()), updated, expected):
                     self.replays += 1
                     return results
                 log.rewind()
@@ -248,66 +264,70 @@ class Trace:
         if compiles_all() and not self.executable.compiles:
             if self.executable.has_collectives:
                 announce(log)
-            return self._interpreted(inputs, variables, log)
+            return self._run_interpreted(inputs, variables, log)
         donation: Any = self._donate(variables)
         donated_inputs = self.executable.donated_inputs
-        read = {p: None if p in donated_inputs else variables[p]._current() for p in self._read}
-        outcome = self.executable.run([*inputs, *read.values()], log, donation)
+        old_tensors = {
+            p: None if p in donated_inputs else variables[p]._current() for p in self._read_places
+        }
+        outcome = self.executable.run([*inputs, *old_tensors.values()], log, donation)
         if type(outcome) is Divergence:
             return outcome
         values, writes = outcome
         if donation is not self._donation:
             donation.end_all()
         pairs = zip(self._undonated_writes(), writes, strict=True)
-        new = {place: on_device(array, variables[place]._id) for place, array in pairs}
-        return self.results.rebuild([on_device(value) for value in values]), new, read
+        new_tensors = {place: on_device(array, variables[place]._id) for place, array in pairs}
+        return (
+            self.results.rebuild([on_device(value) for value in values]),
+            new_tensors,
+            old_tensors,
+        )
 
-    def _interpreted(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
+    def _run_interpreted(self, inputs: list[Tensor], variables: list[Any], log: CallbackLog) -> Any:
         """Does the same as `_run` for a program that XLA cannot compile, on an accelerator."""
-        read = {p: variables[p]._current() for p in self._read}
-        interpreted = self._interpret([*inputs, *read.values()], log)
-        if type(interpreted) is Divergence:
-            return interpreted
-        results = [alias(interpreted.values[n]) for n in self.results.numbers]
-        new = {p: self._written(x, variables[p]) for p, x in interpreted.writes.items()}
-        return self.results.rebuild(results), new, read
+        old_tensors = {p: variables[p]._current() for p in self._read_places}
+        outcome = self._interpret([*inputs, *old_tensors.values()], log)
+        if type(outcome) is Divergence:
+            return outcome
+        results = [alias(outcome.values[n]) for n in self.results.numbers]
+        new_tensors = {p: self._new_tensor(x, variables[p]) for p, x in outcome.writes.items()}
+        return self.results.rebuild(results), new_tensors, old_tensors
 
     def inline(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> Any:
         """Runs the steps in another function that is being traced, which records them."""
         variables = self.variables(arguments)
-        read = [variables[place]._read() for place in self._read]
-        given = dict(zip(self._arguments, [*inputs, *read], strict=True))
-        tracer = self._tracer
-        interpreted: Any = interpret(tracer, tracer.steps, tracer.constants | given, log)
-        for place, x in interpreted.writes.items():
+        read_tensors = [variables[place]._read() for place in self._read_places]
+        outcome = self._interpret([*inputs, *read_tensors], log)
+        for place, x in outcome.writes.items():
             variables[place].assign(x)
-        return self.results.rebuild([interpreted.values[n] for n in self.results.numbers])
+        return self.results.rebuild([outcome.values[n] for n in self.results.numbers])
 
-    def _written(self, x: Tensor, variable: Any) -> Tensor:
+    def _new_tensor(self, x: Tensor, variable: Any) -> Tensor:
         """Returns the new tensor of a variable, on the device of the old one."""
         return variable._current()._replaced_by(x, variable._id)
 
     def verify(self, inputs: list[Tensor], arguments: list[Any], log: CallbackLog) -> None:
-        """Raises a `ValueError` if a value has another shape or dtype than its spec."""
+        """Runs the steps, and raises a `ValueError` if a value does not match its spec."""
         variables, specs = self.variables(arguments), self._tracer.specs
-        read = [variables[place]._current() for place in self._read]
-        interpreted = self._interpret([*inputs, *read], log)
-        if type(interpreted) is Divergence:
-            return  # another trace is the right one
-        for n, tensor in interpreted.values.items():
+        read_tensors = [variables[place]._current() for place in self._read_places]
+        outcome = self._interpret([*inputs, *read_tensors], log)
+        if type(outcome) is Divergence:
+            return  # The call needs another trace.
+        for n, tensor in outcome.values.items():
             if Spec.of(tensor) != specs[n]:
                 raise ValueError(f"value {n} is not {specs[n]} but {Spec.of(tensor)}")
 
     def _interpret(self, tensors: list[Tensor], log: CallbackLog) -> Any:
         tracer = self._tracer
-        given = dict(zip(self._arguments, tensors, strict=True))
-        return interpret(tracer, tracer.steps, tracer.constants | given, log)
+        arguments = dict(zip(self._arguments, tensors, strict=True))
+        return interpret(tracer, tracer.steps, tracer.constants | arguments, log)
 
     def _donate(self, variables: list[Any]) -> Donation | None:
-        """Returns the donation for a call. It lasts if other calls use the same variables.
+        """Returns the donation for a call. All calls share it if they use the same variables.
 
-        It ends with the call if a result shares a value with a variable: a donation checks for
-        other holders only when it begins.
+        It ends with the call if a result shares its value with a variable, because a donation
+        checks for other references only when it begins.
         """
         donated = self.executable.donated
         if self._donation is not None or not donated:
@@ -317,7 +337,7 @@ class Trace:
         )
         if (
             min(donated) >= self._tracer.variable_argument_count
-            and not self.executable.compiled().shares
+            and not self.executable.compiled().shares_donated_values
         ):
             self._donation = donation
         return donation
@@ -337,67 +357,73 @@ class Trace:
 
     def fast_call(self) -> Callable | None:
         """Returns a fast version of `run` for calls with tensors only, if possible."""
-        if self.guards or self._unknown or self.executable.calls_python:
+        if self.guards or self._shapes_to_check or self.executable.calls_python:
             return None
         if self._compiles and self.executable.has_collectives:
             return None
-        if self.executable.compiles and not self.executable.compiled().makes_all:
+        if self.executable.compiles and not self.executable.compiled().computes_all_results:
             return None
         if compiles_all() and not self.executable.compiles:
             return None
         variables = self._tracer.variables
-        read, written = (
-            {p: variables[p] for p in ps} for ps in (self._read, self._undonated_writes())
+        read_variables, written_variables = (
+            {p: variables[p] for p in places}
+            for places in (self._read_places, self._undonated_writes())
         )
         donation = self._donate(variables)
-        return make_fast_call(self, read, written, donation, donation is self._donation)
+        is_shared = donation is self._donation
+        return make_fast_call(self, read_variables, written_variables, donation, is_shared)
 
     def call(
         self,
         inputs: list[Tensor],
         arguments: list[Any],
         log: CallbackLog,
-        traced: dict[int, Tensor] | None = None,
+        traced_tensors: dict[int, Tensor] | None = None,
     ) -> Any:
         """Runs the program while recorders are active.
 
-        After tracing, the variables have been written already. Then `traced` has their old tensors
-        by place.
+        Directly after tracing, the variables already have their new values. Then `traced_tensors`
+        has the tensors that they had before, by place.
         """
         variables = self.variables(arguments)
         if self._differentiable is None:
-            numbers = [*self._arguments, *[n for n, _ in self._captured]]
+            numbers = [*self._arguments, *[n for n, _ in self._captured_tensors]]
             self._differentiable = DifferentiableProgram(
                 self._tracer, numbers, self.results.numbers, self._compiles
             )
-        return self._committed(lambda: self._called(inputs, variables, log, traced), variables, log)
+        return self._compute_and_commit(
+            lambda: self._run_recorded(inputs, variables, log, traced_tensors), variables, log
+        )
 
-    def _called(
+    def _run_recorded(
         self,
         inputs: list[Tensor],
         variables: list[Any],
         log: CallbackLog,
-        traced: dict[int, Tensor] | None,
+        traced_tensors: dict[int, Tensor] | None,
     ) -> Any:
         """Does the same as `_run`, while recorders are active."""
         if self.executable.has_collectives:
             announce(log)
-        # Variables of strategies combine the values of replicas in their own `_read`.
-        read = {place: Variable._read(variables[place]) for place in self._read} | (traced or {})
-        tensors = [*inputs, *read.values(), *[x for _, x in self._captured]]
+        # Variables of strategies override `_read` to combine the values of replicas. The program
+        # needs the value of this replica.
+        read_tensors = {place: Variable._read(variables[place]) for place in self._read_places}
+        read_tensors |= traced_tensors or {}
+        tensors = [*inputs, *read_tensors.values(), *[x for _, x in self._captured_tensors]]
         outcome = self._differentiable(tensors, log)
-        if type(outcome) is Divergence and traced is not None:
+        if type(outcome) is Divergence and traced_tensors is not None:
             # XLA rounds differently from the traced call, and guards compare all bits.
             log.rewind()
-            outcome = self._differentiable.interpreted(tensors, log)
+            outcome = self._differentiable.run_interpreted(tensors, log)
         if type(outcome) is Divergence:
             return outcome
         results, writes = outcome
-        if traced is not None:
+        if traced_tensors is not None:
             writes = {}
-            log.undo()  # variables hold their final values
-        new = {place: self._written(x, variables[place]) for place, x in writes.items()}
-        return self.results.rebuild(results), new, read
+            log.undo()  # The traced call has already assigned the final values.
+        new_tensors = {p: self._new_tensor(x, variables[p]) for p, x in writes.items()}
+        return self.results.rebuild(results), new_tensors, read_tensors
 
 
 class SignatureTraces:
@@ -407,14 +433,15 @@ class SignatureTraces:
         self.all: list[Trace] = []
         self.latest: Trace | None = None
         self.eager = False
-        self.arguments: tuple[tuple, dict] = ((), {})  # of the first call, with specs of tensors
-        self._branches: dict[tuple, Trace] = {}
+        # The arguments of the first call, with specs in place of tensors
+        self.arguments: tuple[tuple, dict] = ((), {})
+        self._branches: dict[tuple, Trace] = {}  # by the keys of their first guards
         self._replays = 0
 
     def was_used(self, newest: SignatureTraces) -> bool:
-        """Returns whether it ran since the last query, or is the `newest` one."""
-        before, self._replays = self._replays, sum(trace.replays for trace in self.all)
-        return self is newest or self._replays > before
+        """Returns whether a trace was replayed since the last query, or if this is `newest`."""
+        old_replays, self._replays = self._replays, sum(trace.replays for trace in self.all)
+        return self is newest or self._replays > old_replays
 
     def add(self, trace: Trace) -> None:
         """Adds a trace."""
@@ -424,13 +451,16 @@ class SignatureTraces:
             self._branches[trace.keys[: i + 1]] = trace
 
     def first(self, variables: list[Any]) -> Trace | None:
-        """Returns the trace to try first: the last one that matched."""
+        """Returns the trace to try first, which is the last one that matched."""
         latest = self.latest
         if latest is None or latest.fits(variables):
             return latest
         return next((trace for trace in reversed(self.all) if trace.fits(variables)), None)
 
     def other(self, trace: Trace, divergence: Divergence, variables: list[Any]) -> Trace | None:
-        """Returns the trace with the same guards as `trace`, up to the one that failed."""
-        found = self._branches.get((*trace.keys[: divergence.place], divergence.key))
-        return found if found is not None and found.fits(variables) else None
+        """Returns the trace for the value at which a guard of `trace` failed, if there is one.
+
+        The guards before that have the same values in both traces.
+        """
+        branch = self._branches.get((*trace.keys[: divergence.place], divergence.key))
+        return branch if branch is not None and branch.fits(variables) else None

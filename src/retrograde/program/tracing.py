@@ -71,9 +71,9 @@ class CallbackLog:
 
     def assign_early(self, variable: Any, value: Tensor) -> None:
         """Assigns the new value of `variable` early, because a host callback may read it."""
-        before = variable._current()
-        self._before.setdefault(variable._id, (variable, before))
-        variable._hold(before._replaced_by(value, variable._id))
+        old_tensor = variable._current()
+        self._before.setdefault(variable._id, (variable, old_tensor))
+        variable._hold(old_tensor._replaced_by(value, variable._id))
 
     def undo(self) -> None:
         """Restores the variables that `assign_early` assigned."""
@@ -104,9 +104,9 @@ class CallbackLog:
         return result
 
 
-def restore(before: dict[int, tuple[Any, Tensor]]) -> None:
+def restore(old_tensors: dict[int, tuple[Any, Tensor]]) -> None:
     """Restores the old tensors of variables, all at once."""
-    variables, tensors = zip(*before.values(), strict=True) if before else ((), ())
+    variables, tensors = zip(*old_tensors.values(), strict=True) if old_tensors else ((), ())
     commit(variables, tensors)
 
 
@@ -118,7 +118,7 @@ def _call(host: HostCallback, arrays: list) -> tuple[Any, Exception | None]:
             return None, error
 
 
-# Escapes that need no guard, because a step is recorded for them or because they do not matter.
+# These conversions to Python need no guard. Either a step is recorded, or the value has no effect.
 _WITHOUT_GUARD = frozenset(
     {"assign", "assign_add", "assign_sub", "scatter", "Variable", "print", NUMPY_CALL}
 )
@@ -254,12 +254,12 @@ class Tracer(Recorder):
     def number(self, x: Tensor) -> int:
         """Returns the number of the value of `x`, which is a constant if it is new."""
         versions = self._versions.get(x._id)
-        known = self._numbers.get(x._id) if versions is None else versions.get(id(x))
-        if known is not None:
-            return known
-        kept = self._arrays.get(id(x._spec))
-        if kept is not None and kept[0]() is x._spec:
-            number = kept[1]
+        known_number = self._numbers.get(x._id) if versions is None else versions.get(id(x))
+        if known_number is not None:
+            return known_number
+        array_entry = self._arrays.get(id(x._spec))
+        if array_entry is not None and array_entry[0]() is x._spec:
+            number = array_entry[1]
         else:
             number = self._new(x._spec, changing=False)
             self.constants[number] = x if versions is None else alias(x)
@@ -291,8 +291,8 @@ class Tracer(Recorder):
         if not calls or number not in calls[-1].outputs:
             return f"value_{number}:0"  # a variable, or the result of a custom gradient
         name, index = calls[-1].primitive.name, calls[-1].outputs.index(number)
-        before = sum(call.primitive.name == name for call in calls) - 1
-        return f"{name}_{before}:{index}" if before else f"{name}:{index}"
+        earlier_calls = sum(call.primitive.name == name for call in calls) - 1
+        return f"{name}_{earlier_calls}:{index}" if earlier_calls else f"{name}:{index}"
 
     def _add_output(self, y: Tensor, changing: bool) -> int:
         array = y._spec
@@ -313,9 +313,9 @@ class Tracer(Recorder):
         numbers = tuple(map(self.number, inputs))
         changing = any(map(self._changing.__getitem__, numbers))
         outputs = y if type(y) is tuple else (y,)
-        made = tuple(map(self._add_output, outputs, itertools.repeat(changing)))
-        self.steps.append(Call(primitive, numbers, attrs, made))
-        self.origins[made[0]] = self._origin(sys._getframe(1))
+        output_numbers = tuple(map(self._add_output, outputs, itertools.repeat(changing)))
+        self.steps.append(Call(primitive, numbers, attrs, output_numbers))
+        self.origins[output_numbers[0]] = self._origin(sys._getframe(1))
 
     def _origin(self, frame: FrameType | None) -> Origin:
         """Returns the origin of the call that `frame` makes.
@@ -335,10 +335,10 @@ class Tracer(Recorder):
             frame = frame.f_back
         for backward in passes:
             plan, out = locals_of(backward, "plan", "out")
-            of = self._numbers.get(first_output(out))
-            before = None if of is None else self.origins.get(of)
-            if before is not None and before.location is not None:
-                return Origin(before.location._replace(rule=plan.name), of)
+            forward_output = self._numbers.get(first_output(out))
+            forward_origin = None if forward_output is None else self.origins.get(forward_output)
+            if forward_origin is not None and forward_origin.location is not None:
+                return Origin(forward_origin.location._replace(rule=plan.name), forward_output)
         return Origin(location)
 
     def record_custom_gradient(
@@ -347,10 +347,10 @@ class Tracer(Recorder):
         """Records a `custom_gradient`, whose `outputs` have the values of `leaves`."""
         values = tuple([self.number(x) for x in leaves])
         numbers = tuple([self.number(x) for x in inputs])
-        made = tuple(
+        output_numbers = tuple(
             [self._add_output(y, self._changing[n]) for y, n in zip(outputs, values, strict=True)]
         )
-        self.steps.append(CustomGradient(call.name, call.rule, numbers + values, made))
+        self.steps.append(CustomGradient(call.name, call.rule, numbers + values, output_numbers))
 
     def record_host(self, host: HostCallback, inputs: tuple, result: Any = None) -> Any:
         """Records a host callback. Calls it unless its result is given."""
@@ -373,9 +373,9 @@ class Tracer(Recorder):
             self._draws[key] = y
         changing = not host.pure or any([self._changing[n] for n in numbers])
         outputs = y if type(y) is tuple else (y,)
-        made = tuple([self._add_output(x, changing) for x in outputs])
-        self.host_results.update(zip(made, outputs, strict=True))
-        self.steps.append(Call(host, numbers, {}, made))
+        output_numbers = tuple([self._add_output(x, changing) for x in outputs])
+        self.host_results.update(zip(output_numbers, outputs, strict=True))
+        self.steps.append(Call(host, numbers, {}, output_numbers))
         return y
 
     def read(self, variable: Any) -> Any:
@@ -406,19 +406,20 @@ class Tracer(Recorder):
     def _read_again(self, variable: Any, place: int, tensor: Tensor) -> None:
         """Records that a value read after an assignment depends on `variable` only.
 
-        As in eager code. So a variable that is first assigned and then read is an argument, too.
+        Eager code does the same. Therefore a variable that is first assigned and then read is an
+        argument of the trace, too.
         """
         if self.first_values[place] < 0:
-            before = self.before[variable._id][1]
-            known = self._versions[variable._id].get(id(before))
-            self.first_values[place] = self._new_version(before)
-            if known is not None:  # it was assigned before it was read
-                self._add_version(before, known)
+            old_tensor = self.before[variable._id][1]
+            assigned_number = self._versions[variable._id].get(id(old_tensor))
+            self.first_values[place] = self._new_version(old_tensor)
+            if assigned_number is not None:  # it was assigned before it was read
+                self._add_version(old_tensor, assigned_number)
         value = self.number(tensor)
-        made = self._new(tensor._spec, self._changing[value])
-        self._add_version(tensor, made)
+        output_number = self._new(tensor._spec, self._changing[value])
+        self._add_version(tensor, output_number)
         first = self.first_values[place]
-        self.steps.append(CustomGradient("assign", to_variable, (first, value), (made,)))
+        self.steps.append(CustomGradient("assign", to_variable, (first, value), (output_number,)))
 
     def _place(self, variable: Any) -> int:
         place = self._places.setdefault(variable._id, len(self.variables))
@@ -439,9 +440,9 @@ class Tracer(Recorder):
         """Replaces the tensor of `variable` by `tensor`, which has the value of `value`."""
         self._write(variable, variable._current(), tensor, value)
 
-    def _write(self, variable: Any, before: Tensor, tensor: Tensor, value: Tensor) -> None:
-        """Replaces the tensor `before` of `variable` by `tensor`."""
-        self.before.setdefault(variable._id, (variable, before))
+    def _write(self, variable: Any, old_tensor: Tensor, tensor: Tensor, value: Tensor) -> None:
+        """Replaces the tensor `old_tensor` of `variable` by `tensor`."""
+        self.before.setdefault(variable._id, (variable, old_tensor))
         variable._hold(tensor)
         self._versions.setdefault(variable._id, {})
         number = self.number(value)
@@ -457,9 +458,9 @@ class Tracer(Recorder):
     def update(self, variable: Any, primitive: Any, operand: Tensor) -> None:
         """Assigns `primitive(variable, operand)` to `variable`."""
         with isolate(self) if len(thread.recorders) > 1 else nullcontext(), writing:
-            before = self.read(variable)
-            value = apply(primitive, (before, operand))
-            self._write(variable, before, before._replaced_by(value, variable._id), value)
+            old_tensor = self.read(variable)
+            value = apply(primitive, (old_tensor, operand))
+            self._write(variable, old_tensor, old_tensor._replaced_by(value, variable._id), value)
 
     def escape(self, tensor: Any, how: str) -> None:
         """Records a guard for a value that Python uses."""
@@ -500,7 +501,7 @@ class OutOfScope(Materializer):
         raise TypeError(_OUT_OF_SCOPE)
 
     def numpy(self, tensor: Tensor) -> Any:  # noqa: ARG002
-        """Raises an `AttributeError`: TensorFlow's symbolic tensors have no such method."""
+        """Raises an `AttributeError`, because TensorFlow's symbolic tensors have no `numpy`."""
         raise AttributeError(_OUT_OF_SCOPE)
 
     def text(self, tensor: Tensor) -> str:  # noqa: ARG002

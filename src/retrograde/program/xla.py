@@ -101,22 +101,22 @@ class CompiledProgram:
         self._inside = {
             n: x for n, x in program.constants.items() if n in needed and n not in large
         }
-        given = [n for n in sorted(available) if n in needed]
+        read_arguments = [n for n in sorted(available) if n in needed]
         self.donated: list[int] = []  # places of variables, those first whose values it reads
         self.donated_inputs: dict[int, int] = {}  # their first values, by place
         one_at_a_time = runs_one_at_a_time()
         if first_values is not None and not self._guards and not one_at_a_time:
-            self._donate({p: n for p, n in first_values.items() if n in given})
-        self.parameters = [n for n in given if n not in self.donated_inputs.values()]
+            self._donate({p: n for p, n in first_values.items() if n in read_arguments})
+        self.parameters = [n for n in read_arguments if n not in self.donated_inputs.values()]
         self._large = [n for n in large if n in needed]
         outputs = [*[program.writes[place] for place in self.donated], *program.results]
         outputs += [*program.writes.values(), *(n for _, g in self._guards for n in g.inputs)]
         self.outputs = list(dict.fromkeys(n for n in outputs if n in self._computed))
         self.large = tuple([self._put(program.constants[n]) for n in self._large])
-        used = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
-        self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used)
-        kept = len(self.parameters) + len(self._large)
-        donated = range(kept, kept + len(self.donated_inputs))
+        used_numbers = {n for call in self._calls for n in (*call.inputs, *call.outputs)}
+        self.is_wide = any(_is_wide(self._specs[n].dtype) for n in used_numbers)
+        undonated_count = len(self.parameters) + len(self._large)
+        donated = range(undonated_count, undonated_count + len(self.donated_inputs))
         self._layouts = {  # of the new values of variables
             program.writes[place]: variable.layout
             for place, variable in enumerate(variables)
@@ -136,31 +136,33 @@ class CompiledProgram:
         A value that is also a result, or that Python code reads, keeps its buffer.
         """
         program = self._program
-        held = {*program.results, *program.writes.values()}
+        kept_numbers = {*program.results, *program.writes.values()}
         for _, entry in self._before:
-            held.update(entry.inputs)
+            kept_numbers.update(entry.inputs)
         places = {y: place for place, y in program.writes.items() if y in self._computed}
         if len(places) < len(program.writes):  # all writes are committed at once, or none is
             return
         for y, place in places.items():
             n = first_values.get(place)
-            if n is not None and n not in held and self._specs[n] == self._specs[y]:
+            if n is not None and n not in kept_numbers and self._specs[n] == self._specs[y]:
                 self.donated_inputs[place] = n
         # JAX matches donated buffers to outputs in this order.
         self.donated = sorted(places.values(), key=lambda place: place not in self.donated_inputs)
 
     @property
-    def shares(self) -> bool:
+    def shares_donated_values(self) -> bool:
         """Whether the new value of a donated variable is also a result or another write."""
-        others = [y for place, y in self._program.writes.items() if place not in self.donated]
-        others += self._program.results
-        return any(self._program.writes[place] in others for place in self.donated)
+        other_outputs = [
+            y for place, y in self._program.writes.items() if place not in self.donated
+        ]
+        other_outputs += self._program.results
+        return any(self._program.writes[place] in other_outputs for place in self.donated)
 
     @property
-    def makes_all(self) -> bool:
+    def computes_all_results(self) -> bool:
         """Whether a call only runs the compiled program, which returns all results."""
-        wanted = {*self._program.results, *self._program.writes.values()}
-        return not (self._before or self._guards) and wanted <= set(self.outputs) != set()
+        result_numbers = {*self._program.results, *self._program.writes.values()}
+        return not (self._before or self._guards) and result_numbers <= set(self.outputs) != set()
 
     def _partition(self) -> None:
         """Separates the steps that run in Python first from those that are compiled."""
@@ -200,9 +202,9 @@ class CompiledProgram:
         with self.precision(_is_wide(array.dtype)):
             return self._jax.numpy.asarray(array)
 
-    def precision(self, wide: bool = True) -> Any:
+    def precision(self, is_wide: bool = True) -> Any:
         """Enables 64-bit types. It costs time, so it is done only if there are any."""
-        return self._jax.enable_x64(True) if wide else contextlib.nullcontext()
+        return self._jax.enable_x64(True) if is_wide else contextlib.nullcontext()
 
     def _function(self) -> Callable:
         """Returns the function to compile."""
@@ -241,8 +243,8 @@ class CompiledProgram:
         """Calls a pure host callback from the compiled program."""
         host, specs = call.primitive, [self._specs[n] for n in call.outputs]
 
-        def run(*given: Any) -> list:
-            y = host.f(*given)
+        def run(*arguments: Any) -> list:
+            y = host.f(*arguments)
             pairs = zip(y if host.outputs else (y,), specs, strict=True)
             return [_with_shape(np.asarray(part), spec) for part, spec in pairs]
 
@@ -326,9 +328,12 @@ class CompiledProgram:
 
         def program(*arrays: Any) -> list:
             values = fixed | dict(zip(free_arguments, arrays, strict=True))
-            given = [values[n] for n in self.parameters]
-            made = dict(zip(self.outputs, self._compute(*given, *self.large), strict=True))
-            return [made[n] if n in made else self._value(n, values) for n in self._program.results]
+            parameters = [values[n] for n in self.parameters]
+            outputs = dict(zip(self.outputs, self._compute(*parameters, *self.large), strict=True))
+            return [
+                outputs[n] if n in outputs else self._value(n, values)
+                for n in self._program.results
+            ]
 
         from jax import export
 

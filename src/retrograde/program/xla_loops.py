@@ -95,8 +95,8 @@ def _group_slices(entries: list) -> dict[tuple, tuple[int, list[Call]]]:
             where = entry.attrs["where"]
             single = [i for i, (start, stop, step) in enumerate(where) if stop - start == step == 1]
             for axis in single:
-                others = where[:axis] + where[axis + 1 :]
-                groups.setdefault((entry.inputs, axis, others), []).append(entry)
+                other_slices = where[:axis] + where[axis + 1 :]
+                groups.setdefault((entry.inputs, axis, other_slices), []).append(entry)
     groups_by_output: dict[tuple, tuple[int, list[Call]]] = {}
     for (_, axis, _), calls in groups.items():
         if len(calls) >= MIN_LOOP_ROWS and all(
@@ -136,11 +136,11 @@ def _run_loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None
     """
 
     def iteration(carry: tuple, i: Any) -> tuple[tuple, tuple]:
-        each = [
+        row_values = [
             jax.lax.dynamic_index_in_dim(array, first + step * i, keepdims=False)
             for array, first, step in rows
         ]
-        inputs: dict[str, Any] = {"carried": carry, "each": each, "same": values}
+        inputs: dict[str, Any] = {"carried": carry, "each": row_values, "same": values}
         outputs: list[tuple] = []
         for call, sources in zip(loop.body, loop.sources, strict=True):
             arrays = [
@@ -157,10 +157,12 @@ def _run_loop(jax: Any, loop: Loop, values: Values, call_back: Callable) -> None
                 values[where[0]]
     rows = [values.rows_of(numbers) for numbers in loop.each]
     first = [_first_value(jax, loop, carried, values) for carried in loop.carried]
-    last, kept = jax.lax.scan(iteration, tuple(first), jax.numpy.arange(loop.iterations))
-    for (c, o), array in zip(loop.kept, kept, strict=True):
+    last_values, kept_arrays = jax.lax.scan(
+        iteration, tuple(first), jax.numpy.arange(loop.iterations)
+    )
+    for (c, o), array in zip(loop.kept, kept_arrays, strict=True):
         values.put_rows([numbers[c][o] for numbers in loop.numbers], array)
-    for (c, o, _), array in zip(loop.carried, last, strict=True):
+    for (c, o, _), array in zip(loop.carried, last_values, strict=True):
         values.put([loop.numbers[-1][c][o]], [array])
 
 

@@ -1,4 +1,4 @@
-"""Loaded functions: they have traces, and no Python code."""
+"""Functions of a saved model, which have traces but no Python code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ from retrograde.values.specs import TensorSpec
 
 
 def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) -> Function:
-    """Returns a function that replays the traces of `save_function` and cannot be traced again."""
+    """Returns a function that replays the traces in `data`, which `save_function` created.
+
+    It cannot be traced again, because it has no Python code.
+    """
     name = text(data["name"])
     signatures: list[str] = []
 
@@ -58,7 +61,9 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
 
     python_function: Any = no_matching_trace
     python_function.__name__ = name
-    python_function.__signature__ = inspect.Signature([_parameter(p) for p in data["parameters"]])
+    python_function.__signature__ = inspect.Signature(
+        [_load_parameter(p) for p in data["parameters"]]
+    )
     function = LoadedFunction(python_function, name, decode(data["input signature"]))
     for form_data in data["common forms"]:
         pattern = tuple(decode(form_data["args"])), decode(form_data["kwargs"])
@@ -72,8 +77,8 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
         kwargs = decode(signature["kwargs"])
         function.has_named_tuples |= contains_named_tuple((args, kwargs))
         signatures.append(f"{args} {kwargs or ''}".strip())
-        given = with_dummy_tensors(_with_variables((args, kwargs)), unallocated)
-        arguments = function._canonicalize(*given)
+        dummy_arguments = with_dummy_tensors(_with_variables((args, kwargs)), unallocated)
+        arguments = function._canonicalize(*dummy_arguments)
         traces = function._signatures[arguments.key] = SignatureTraces()
         traces.arguments = args, kwargs
         for trace in signature["traces"]:
@@ -84,28 +89,28 @@ def load_function(data: Mapping, variables: list, tensors: Mapping[str, Any]) ->
 class LoadedFunction(Function):
     """A function without Python code. It has traces, and common forms for unknown sizes.
 
-    They come from an untrusted file. Loading checks their structure. The first call of each trace
-    checks that every kernel accepts its attributes and returns the shapes that the file states.
+    Both come from an untrusted file. Loading checks their structure. The first replay of each trace
+    checks that every kernel accepts its attributes and returns the shapes in the file.
     """
 
     common_forms: list[_CommonForm]
-    # No kernel runs on dummy tensors, and sizes from a corrupt file can be huge.
-    _zeros = staticmethod(unallocated)
+    # Sizes from a corrupt file can be huge. No kernel runs on these arrays, so they need no memory.
+    _create_dummy_array = staticmethod(unallocated)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.common_forms = []
         self.has_named_tuples = False
-        self._verified: weakref.WeakSet[Trace] = weakref.WeakSet()
-        self._evaluated: deque[Any] = deque()  # signatures of traces from common forms
+        self._verified_traces: weakref.WeakSet[Trace] = weakref.WeakSet()
+        self._common_form_keys: deque[Any] = deque()  # signatures of traces from common forms
 
-    def _replay(self, trace: Trace, given: Arguments, log: CallbackLog) -> Any:
-        if trace not in self._verified:
+    def _replay(self, trace: Trace, arguments: Arguments, log: CallbackLog) -> Any:
+        if trace not in self._verified_traces:
             with _report_corrupt_data(self._name), isolate():
-                trace.verify(given.inputs, given.variables, log)
+                trace.verify(arguments.inputs, arguments.variables, log)
             log.rewind()
-            self._verified.add(trace)
-        return super()._replay(trace, given, log)
+            self._verified_traces.add(trace)
+        return super()._replay(trace, arguments, log)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if namespaces.foreign and namespaces.evaluator() is not None:
@@ -115,14 +120,14 @@ class LoadedFunction(Function):
     def _call(self, recorders: Recorders, args: tuple, kwargs: dict) -> Any:
         if recorders.tracer is None:
             return super()._call(recorders, args, kwargs)
-        given = self._canonicalize(args, kwargs)
-        traces = self._signatures.get(given.key)
+        arguments = self._canonicalize(args, kwargs)
+        traces = self._signatures.get(arguments.key)
         if traces is None or not traces.all or traces.all[0].guards:
             return self.python_function(*args, **kwargs)
-        return traces.all[0].inline(given.inputs, given.variables, CallbackLog())
+        return traces.all[0].inline(arguments.inputs, arguments.variables, CallbackLog())
 
     def _specs_of_results(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns tensors of the shapes of the results for arguments that may be abstract."""
+        """Returns dummy tensors with the shapes of the results. Arguments may be abstract."""
         args, kwargs = specs_in((args, kwargs))
         outputs = self.get_concrete_function(*args, **kwargs).structured_outputs
         return with_dummy_tensors(outputs, unallocated)
@@ -130,37 +135,39 @@ class LoadedFunction(Function):
     def _canonicalize(self, args: tuple, kwargs: dict) -> Arguments:
         if self.has_named_tuples:
             args, kwargs = with_saved_named_tuples((args, kwargs))
-        given = super()._canonicalize(args, kwargs)
-        if given.key not in self._signatures:
+        arguments = super()._canonicalize(args, kwargs)
+        if arguments.key not in self._signatures:
             for form in self.common_forms:
                 with _report_corrupt_data(self._name):
-                    trace = form.trace_for(given.args, given.kwargs)
+                    trace = form.trace_for(arguments.args, arguments.kwargs)
                 if trace is not None:
-                    self._drop_evaluated()
+                    self._drop_oldest_common_form_trace()
                     traces = SignatureTraces()
-                    traces.arguments = specs_in((given.args, given.kwargs))
+                    traces.arguments = specs_in((arguments.args, arguments.kwargs))
                     traces.add(trace)
-                    self._signatures[given.key] = traces
-                    self._evaluated.append(given.key)
+                    self._signatures[arguments.key] = traces
+                    self._common_form_keys.append(arguments.key)
                     break
-        return given
+        return arguments
 
-    def _drop_evaluated(self) -> None:
-        """Drops the oldest trace from a common form, if there are too many."""
-        if len(self._evaluated) >= self._trace_limit:
-            dropped = self._signatures.pop(self._evaluated.popleft())
-            for trace in dropped.all:
+    def _drop_oldest_common_form_trace(self) -> None:
+        """Drops the oldest trace that a common form created, if there are too many."""
+        if len(self._common_form_keys) >= self._trace_limit:
+            dropped_traces = self._signatures.pop(self._common_form_keys.popleft())
+            for trace in dropped_traces.all:
                 self._fast_calls.pop(tuple(trace.argument_specs()), None)
 
-    def _any_sizes(self, args: tuple, kwargs: dict, count: int, record: Callable) -> SizedTrace:
+    def _trace_with_valid_sizes(
+        self, args: tuple, kwargs: dict, count: int, trace_with: Callable
+    ) -> SizedTrace:
         for form in self.common_forms:
             if repr(form.pattern) == repr((args, kwargs)):
-                return record(tuple(form.data["sizes"]))
-        return super()._any_sizes(args, kwargs, count, record)
+                return trace_with(tuple(form.data["sizes"]))
+        return super()._trace_with_valid_sizes(args, kwargs, count, trace_with)
 
 
 class _CommonForm(NamedTuple):
-    """A common form, for arguments that match a pattern."""
+    """One trace for all sizes of arguments that match a pattern. Its sizes are formulas."""
 
     pattern: tuple[tuple, dict]
     data: Mapping
@@ -168,7 +175,7 @@ class _CommonForm(NamedTuple):
     tensors: Mapping[str, Any]
 
     def check(self) -> None:
-        """Raises an error if the form is corrupt. It must result in a trace for its own sizes."""
+        """Raises an error if the form is corrupt. It must create a trace for its saved sizes."""
         sizes = [integer(size) for size in self.data["sizes"]]
         count = len(unknown_axes(self.pattern))
         for indices in ([index for index, _ in self.data["fixed"]], *self.data["tied"]):
@@ -178,13 +185,13 @@ class _CommonForm(NamedTuple):
             raise ValueError("a common form does not match its own sizes")
 
     def trace_for(self, args: tuple, kwargs: dict) -> Trace | None:
-        """Returns the trace for the sizes of these arguments, or `None` if they do not match."""
+        """Returns the trace for these arguments, or `None` if they do not match the pattern."""
         sizes = sizes_in(self.pattern, (args, kwargs), self.data)
         return None if sizes is None else self._evaluate(sizes)
 
     def _evaluate(self, sizes: Sequence[int]) -> Trace | None:
         try:
-            trace = evaluate_formulas(self.data["trace"], sizes)
+            trace_data = evaluate_formulas(self.data["trace"], sizes)
             constants = {
                 name: self.tensors[source]
                 if isinstance(source, str)
@@ -193,12 +200,12 @@ class _CommonForm(NamedTuple):
             }
         except NoCommonForm:
             return None
-        return load_trace(trace, self.variables, constants, [])
+        return load_trace(trace_data, self.variables, constants, [])
 
 
 @contextlib.contextmanager
 def _report_corrupt_data(name: str) -> Iterator[None]:
-    """Reports errors that do not depend on the values of arguments as corrupt data."""
+    """Converts exceptions in a `with` block to `DataLossError`, except lack of memory."""
     try:
         yield
     except (OpError, MemoryError):
@@ -211,10 +218,10 @@ def _report_corrupt_data(name: str) -> Iterator[None]:
         ) from None
 
 
-def _parameter(data: list) -> inspect.Parameter:
-    name, kind, default = data
-    value = inspect.Parameter.empty if default is None else decode(default[0])
-    return inspect.Parameter(name, inspect._ParameterKind[kind], default=value)
+def _load_parameter(data: list) -> inspect.Parameter:
+    name, kind, encoded_default = data
+    default = inspect.Parameter.empty if encoded_default is None else decode(encoded_default[0])
+    return inspect.Parameter(name, inspect._ParameterKind[kind], default=default)
 
 
 def _with_variables(arguments: Any) -> Any:

@@ -67,7 +67,10 @@ def load_trace(
         _check_variable(item(tracer.variables, index), specs[values.use([number])[0]])
     tracer.add_writes(writes)
     results = ResultStructure.of(decode(data["structure"]), list(values.use(data["results"])))
-    _check(sum(results._places) == len(results.numbers), "the results do not match their structure")
+    _check(
+        sum(results._are_tensors) == len(results.numbers),
+        "the results do not match their structure",
+    )
     trace = Trace(tracer, results, compiles=False, fold=False)
     tracer.variables[: len(argument_variables)] = [None] * len(argument_variables)
     return trace

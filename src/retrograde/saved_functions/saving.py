@@ -1,4 +1,4 @@
-"""Converts the traces of functions to plain data for JSON, and tensors."""
+"""Converts the traces of functions to data for JSON, and their constants to named tensors."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class FunctionWriter:
 
     def variable(self, variable: Any) -> int:
         """Returns the index of a variable in the list of all variables."""
-        for index, known in enumerate(self.variables):
-            if known is variable:
+        for index, added_variable in enumerate(self.variables):
+            if added_variable is variable:
                 return index
         self.variables.append(variable)
         return len(self.variables) - 1
@@ -61,10 +61,14 @@ _DEPENDS_ON_SIZES = "its operations depend on the unknown sizes of its input_sig
 
 
 def save_function(function: Function, writer: FunctionWriter) -> dict:
-    """Converts the traces of a function, and common forms for its unknown sizes."""
+    """Converts the traces of a function, and adds a common form for each unknown-size signature.
+
+    A common form is one trace whose sizes are formulas in the unknown sizes.
+    """
     name = function._name
     common_forms = [
-        _save_common_form(function, *arguments, writer) for arguments in function._unknown
+        _save_common_form(function, *arguments, writer)
+        for arguments in function._unknown_size_arguments
     ]
     if function._input_signature is not None:
         if unknown_axes(function._input_signature):
@@ -97,7 +101,7 @@ def save_function(function: Function, writer: FunctionWriter) -> dict:
             "input_signature with known sizes."
         )
     parameters = [
-        [p.name, p.kind.name, _default(p)]
+        [p.name, p.kind.name, _encode_default(p)]
         for p in inspect.signature(function.python_function).parameters.values()
     ]
     signature = function._input_signature
@@ -117,29 +121,30 @@ def _save_common_form(
     owner = f"The function {function._name}"
     arguments = (args, kwargs)
 
-    def record(sizes: tuple) -> SizedTrace:
-        given, named = with_sizes(arguments, sizes)
+    def trace_with(sizes: tuple) -> SizedTrace:
+        sized_args, sized_kwargs = with_sizes(arguments, sizes)
         try:
             with inferring_shapes():
-                trace = _AbstractFunction(function.python_function, function._name)._recorded(
-                    given, named
-                )
+                abstract_function = _AbstractFunction(function.python_function, function._name)
+                trace = abstract_function._trace_for(sized_args, sized_kwargs)
         except NeedsValue:
-            trace = Function(function.python_function, function._name)._recorded(given, named)
+            concrete_function = Function(function.python_function, function._name)
+            trace = concrete_function._trace_for(sized_args, sized_kwargs)
         return SizedTrace(sizes, trace)
 
-    def sample(sized: SizedTrace) -> Sample:
-        temporary = FunctionWriter(writer.rules)  # for constants that are not saved as they are
-        temporary.variables = writer.variables
-        with inferring_shapes():  # gradient functions are traced here
-            data = _save_trace(sized.trace, temporary, owner)
-        return Sample(sized.sizes, data, temporary.tensors)
+    def create_sample(sized: SizedTrace) -> Sample:
+        # The constants of a sample are compared with other samples before they are saved.
+        temporary_writer = FunctionWriter(writer.rules)
+        temporary_writer.variables = writer.variables
+        with inferring_shapes():  # `_save_trace` traces gradient functions.
+            data = _save_trace(sized.trace, temporary_writer, owner)
+        return Sample(sized.sizes, data, temporary_writer.tensors)
 
     try:
         count = len(unknown_axes(arguments))
-        traces, tied = traces_with_sizes(function.python_function, count, record)
-        samples = [sample(trace) for trace in traces]
-        form = common_form(samples, tied)
+        traces, equal_size_groups = traces_with_sizes(function.python_function, count, trace_with)
+        samples = [create_sample(trace) for trace in traces]
+        form = common_form(samples, equal_size_groups)
     except NoCommonForm:
         return None
     for name, description in form["constants"].items():
@@ -152,11 +157,12 @@ class _AbstractFunction(Function):
     """A function that is traced without running kernels."""
 
     @staticmethod
-    def _zeros(shape: Sequence[int], dtype: np.dtype) -> AbstractArray:
+    def _create_dummy_array(shape: Sequence[int], dtype: np.dtype) -> AbstractArray:
         return AbstractArray(tuple(shape), dtype)
 
 
-def _default(parameter: inspect.Parameter) -> Any:
+def _encode_default(parameter: inspect.Parameter) -> Any:
+    """Returns a list with the encoded default, or `None` if there is no default."""
     if parameter.default is parameter.empty:
         return None
     return [encode(parameter.default, f"The default of {parameter.name}")]
@@ -167,19 +173,25 @@ def _save_trace(trace: Trace, writer: FunctionWriter, owner: str) -> dict:
     if trace.results.has_composites():
         raise ValueError(f"{owner} cannot be saved: it returns sparse or ragged tensors.")
     steps, constants, results = program.steps, program.constants, program.results
-    customs = any(type(step) is CustomGradient for step in tracer.steps)
-    if customs and writer.rules:  # the rules may read any value of the trace
+    has_custom_gradients = any(type(step) is CustomGradient for step in tracer.steps)
+    if has_custom_gradients and writer.rules:
+        # Gradient functions may read any value of the trace, so no step can be left out.
         steps = [step for step in tracer.steps if type(step) is not Write]
         constants = {n: x._array for n, x in tracer.constants.items()}
         results = trace.results.numbers
-    used = {*program.arguments, *results, *program.writes.values()}.union(*map(_numbers, steps))
-    rules = [_save_rule(tracer, e, writer, owner) for e in steps if type(e) is CustomGradient]
-    used |= {n for rule in rules for n in rule["used"]} & constants.keys()
+    value_numbers = {*program.arguments, *results, *program.writes.values()}
+    value_numbers.update(*map(_value_numbers, steps))
+    custom_gradients = [step for step in steps if type(step) is CustomGradient]
+    rules = [_save_rule(tracer, step, writer, owner) for step in custom_gradients]
+    value_numbers |= {n for rule in rules for n in rule["used"]} & constants.keys()
     return {
         "steps": [_save_step(step, owner) for step in steps],
         "rules": rules,
-        "specs": [[n, list(tracer.specs[n].shape), _name(tracer.specs[n])] for n in sorted(used)],
-        "constants": [[n, writer.constant(constants[n])] for n in constants if n in used],
+        "specs": [
+            [n, list(tracer.specs[n].shape), _dtype_name(tracer.specs[n])]
+            for n in sorted(value_numbers)
+        ],
+        "constants": [[n, writer.constant(constants[n])] for n in constants if n in value_numbers],
         "inputs": tracer.count,
         "variable arguments": tracer.variable_argument_count,
         "variables": [
@@ -192,32 +204,36 @@ def _save_trace(trace: Trace, writer: FunctionWriter, owner: str) -> dict:
     }
 
 
-def _numbers(step: Any) -> tuple[int, ...]:
+def _value_numbers(step: Any) -> tuple[int, ...]:
     """Returns the numbers of the inputs and outputs of a step."""
     return *step.inputs, *step.outputs
 
 
 def _save_rule(tracer: Tracer, custom: CustomGradient, writer: FunctionWriter, owner: str) -> dict:
-    """Converts the traced gradient function of a `custom_gradient`, or says why it is missing."""
+    """Converts the traced gradient function of a `custom_gradient`.
+
+    If it cannot be saved, the result has the reason instead.
+    """
     try:
-        backward, first, results = trace_gradient_function(tracer, custom)
+        backward, first_cotangent, results = trace_gradient_function(tracer, custom)
         if not all(type(step) is Call for step in backward.steps):
             raise ValueError("it reads values, or contains another custom gradient")
         steps = [_save_step(step, owner) for step in backward.steps]
     except Exception as error:
         return {"missing": f"{type(error).__name__}: {error}", "used": []}
-    used = {n for n in results if n is not None}.union(*map(_numbers, backward.steps))
+    value_numbers = {n for n in results if n is not None}
+    value_numbers.update(*map(_value_numbers, backward.steps))
     constants = backward.constants.items()
     return {
         "steps": steps,
-        "first": first,
+        "first": first_cotangent,
         "results": results,
-        "constants": [[n, writer.constant(x._array)] for n, x in constants if n in used],
-        "used": sorted(used),
+        "constants": [[n, writer.constant(x._array)] for n, x in constants if n in value_numbers],
+        "used": sorted(value_numbers),
     }
 
 
-def _name(spec: Spec) -> str:
+def _dtype_name(spec: Spec) -> str:
     return dtypes.of(spec.dtype).name
 
 
@@ -226,9 +242,10 @@ def _save_step(step: Any, owner: str) -> dict:
         key = encode(step.key, owner)
         return {"guard": step.inputs[0], "truth": step.truth, "key": key, "how": step.how}
     if type(step) is CustomGradient:
-        parts = {"inputs": step.sources, "values": step.values, "outputs": step.outputs}
-        return {"custom gradient": step.name, **parts}
-    description = step.primitive.description if type(step) is Call and _is_host(step) else None
+        numbers = {"inputs": step.sources, "values": step.values, "outputs": step.outputs}
+        return {"custom gradient": step.name, **numbers}
+    is_host_call = type(step) is Call and _is_host_call(step)
+    description = step.primitive.description if is_host_call else None
     if description is not None:
         return {
             "host": description.builder,
@@ -237,7 +254,7 @@ def _save_step(step: Any, owner: str) -> dict:
             "inputs": step.inputs,
             "outputs": step.outputs,
         }
-    if type(step) is not Call or _is_host(step):
+    if type(step) is not Call or is_host_call:
         name = step.primitive.name if type(step) is Call else "a variable that host code changes"
         raise ValueError(f"{owner} cannot be saved: it calls Python code ({name}).")
     return {
@@ -248,12 +265,12 @@ def _save_step(step: Any, owner: str) -> dict:
     }
 
 
-def _is_host(call: Call) -> bool:
+def _is_host_call(call: Call) -> bool:
     return type(call.primitive) is HostCallback
 
 
 def _with_variable_specs(arguments: Any) -> Any:
-    """Replaces the variables in `arguments` by specs."""
+    """Replaces each variable in `arguments` by a `VariableSpec`."""
     indices: dict[int, int] = {}
 
     def replace(value: Any) -> Any:
