@@ -1,4 +1,7 @@
-"""Renders doctests as code. Without it, Markdown reads the lines with `>>>` as quotations."""
+"""Renders doctests as code. Without it, Markdown reads the lines with `>>>` as quotations.
+
+Lines that stand for empty lines of output are shown as empty lines.
+"""
 
 import re
 
@@ -28,7 +31,7 @@ class _Fence(Preprocessor):
             elif inside and not line.strip():
                 fenced.append("```")
                 inside = False
-            fenced.append(line)
+            fenced.append("" if line.strip() == "<BLANKLINE>" else line)
         return [*fenced, "```"] if inside else fenced
 
 

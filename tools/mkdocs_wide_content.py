@@ -1,4 +1,4 @@
-"""Adapts content to all screens: names in tables wrap, images link to their full size.
+"""Adapts content to all screens: long code wraps, images link to their full size.
 
 Drawings in `figures/` become part of the page, so that their colors follow the color scheme.
 """
@@ -9,8 +9,8 @@ import re
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 HEADING = re.compile(r"<th\b.*?</th>", re.DOTALL)
 CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
-CODE = re.compile(r"<code>([^<]+)</code>")
-SHORT = 24  # characters
+CODE = re.compile(r"<code>([^<]{25,})</code>")
+SHORT = re.compile(r"<code>([^<]{1,24})</code>")
 IMAGE = re.compile(r'<img [^>]*src="([^"]+)"[^>]*>')
 CARD = re.compile(r'(<a class="gallery-card".*?</a>)', re.DOTALL)
 DRAWING = re.compile(r'<p><img alt="([^"]*)" src="(?:\.\./)*(figures/\w+\.svg)"[^>]*></p>')
@@ -19,7 +19,8 @@ DRAWING = re.compile(r'<p><img alt="([^"]*)" src="(?:\.\./)*(figures/\w+\.svg)"[
 def on_page_content(html, **_):
     """Rewrites the HTML of a page. mkdocs calls this function."""
     html = HEADING.sub(lambda heading: heading[0].replace("_", "_<wbr>"), html)
-    html = CELL.sub(lambda cell: CODE.sub(with_breaks, cell[0]), html)
+    html = CODE.sub(with_breaks, html)
+    html = CELL.sub(lambda cell: SHORT.sub(r'<code class="short">\1</code>', cell[0]), html)
     html = DRAWING.sub(inline, html)
     parts = CARD.split(html)  # cards are links already
     parts[::2] = [IMAGE.sub(r'<a href="\1">\g<0></a>', part) for part in parts[::2]]
@@ -27,10 +28,8 @@ def on_page_content(html, **_):
 
 
 def with_breaks(match):
-    """Keeps short code in one line, and allows breaks after punctuation in long code."""
-    if len(match[1]) <= SHORT:
-        return f'<code class="short">{match[1]}</code>'
-    code = re.sub(r"(?<=[a-z0-9])[._/(=](?=[a-z])", r"\g<0><wbr>", match[1])
+    """Allows breaks between the names in long code, but not inside a name."""
+    code = re.sub(r"(?<=[a-z0-9])[./(=](?=[a-z])", r"\g<0><wbr>", match[1])
     return f"<code>{code}</code>"
 
 

@@ -29,7 +29,10 @@ exit codes:
     "launch": """examples:
   retrograde launch -n 4 train.py
   retrograde launch -n 4 --max-restarts 3 train.py --epochs 10
-  retrograde launch -n 2 --hosts a:29400,b:29400 --host-rank 0 train.py""",
+  retrograde launch -n 2 --hosts a:29400,b:29400 --host-rank 0 train.py
+
+exit codes:
+  0 if all workers succeed; otherwise the exit code of the worker that failed first""",
     "check": """examples:
   retrograde check train.py
   retrograde check project/ notebook.ipynb
@@ -123,8 +126,7 @@ def _add_launch(commands: Any) -> None:
         help="run a program in several worker processes",
         description="Run a program that uses tf.distribute.MultiWorkerMirroredStrategy in several "
         "worker processes. Each worker gets TF_CONFIG, and its output is prefixed with its rank. "
-        "If one fails, all are stopped. The exit code is 0 if all workers succeed, otherwise the "
-        "code of the worker that failed first.",
+        "If one fails, all are stopped.",
         epilog=_EXAMPLES["launch"],
         formatter_class=_Help,
     )
