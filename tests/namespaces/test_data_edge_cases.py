@@ -235,3 +235,28 @@ def test_zip_merges_options():
     ).options()
 
     assert (options.autotune.enabled, options.deterministic) == (True, True)
+
+
+def test_the_options_of_a_dataset_cannot_be_changed():
+    dataset = Dataset.range(1).with_options(tf.data.Options())
+
+    for options in (dataset.options(), dataset.options().autotune):
+        name = "deterministic" if isinstance(options, tf.data.Options) else "enabled"
+        with pytest.raises(ValueError) as error:
+            setattr(options, name, True)
+        assert str(error.value) == (
+            f"Cannot set {name}: the options of a dataset cannot be changed. Pass new options to "
+            "`with_options`."
+        )
+    assert dataset.options() == tf.data.Options()
+    dataset.with_options(dataset.options())
+
+
+def test_merged_options_have_the_framework_types_of_both():
+    datasets = Dataset.range(1)
+    for name in ("a", "b"):
+        options = tf.data.Options()
+        options.framework_type = [name]
+        datasets = datasets.with_options(options)
+
+    assert datasets.options().framework_type == ["a", "b"]

@@ -119,6 +119,16 @@ def test_fractional_pooling_matches_its_windows(pseudo_random, overlapping):
             np.testing.assert_allclose(y[:, i, j], reduce(window, axis=(1, 2)), rtol=1e-12)
 
 
+def test_fractional_average_pooling_of_integers_rounds_toward_zero():
+    x = np.random.default_rng(2).integers(-50, 50, (1, 9, 8, 2))
+    y, rows, columns = tf.nn.fractional_avg_pool(x, 1.7, True, True, seed=5)
+
+    assert y.dtype == tf.int64
+    for i, j in np.ndindex(*y.shape[1:3]):
+        window = x[0, rows[i] : rows[i + 1] + 1, columns[j] : columns[j + 1] + 1]
+        np.testing.assert_array_equal(y[0, i, j], np.trunc(window.mean((0, 1))))
+
+
 def test_a_seed_reproduces_the_windows():
     x = random_array(1, 40, 40, 1)
 

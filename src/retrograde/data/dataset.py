@@ -259,8 +259,8 @@ class Dataset(ElementMethods, BatchMethods):
         return wrap(np.uint64(fingerprint(self._node)))
 
     def options(self) -> Options:
-        """Returns the options of this dataset."""
-        return self._options
+        """Returns the options of this dataset, which cannot be changed."""
+        return self._options.freeze()
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """Returns this dataset with `options` for the following steps."""

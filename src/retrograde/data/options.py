@@ -12,6 +12,7 @@ class _Settings:
     """A set of typed attributes, initially `None`."""
 
     _types: ClassVar[dict[str, type]] = {}
+    _is_frozen = False
 
     def __init__(self) -> None:
         for name, kind in self._types.items():
@@ -22,6 +23,11 @@ class _Settings:
         kind = self._types.get(name)
         if kind is None:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        if self._is_frozen:
+            raise ValueError(
+                f"Cannot set {name}: the options of a dataset cannot be changed. Pass new options "
+                "to `with_options`."
+            )
         if value is not None and not isinstance(value, kind):
             raise TypeError(
                 f'Property "{name}" must be of type {kind}, got: {shown(value)} (type: '
@@ -30,7 +36,9 @@ class _Settings:
         object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(self) == vars(other)
+        return type(other) is type(self) and all(
+            getattr(self, name) == getattr(other, name) for name in self._types
+        )
 
     __hash__ = None
 
@@ -41,8 +49,23 @@ class _Settings:
         for name, kind in self._types.items():
             value, other = getattr(self, name), getattr(options, name)
             nested = issubclass(kind, _Settings)
-            merged = value.merge(other) if nested else value if other is None else other
+            if nested:
+                merged = value.merge(other)
+            elif kind is list and value and other:
+                merged = value + other
+            else:
+                merged = value if other is None else other
             object.__setattr__(result, name, merged)
+        return result
+
+    def freeze(self) -> Any:
+        """Returns a copy that cannot be changed."""
+        result = type(self)()
+        for name, kind in self._types.items():
+            value = getattr(self, name)
+            nested = issubclass(kind, _Settings)
+            object.__setattr__(result, name, value.freeze() if nested else value)
+        object.__setattr__(result, "_is_frozen", True)
         return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,9 @@ from retrograde.core.apply import apply
 from retrograde.core.tensor import Tensor
 from retrograde.ops import pooling, random_state
 from retrograde.ops._windows import Windows
+from retrograde.ops.casting import cast, cast_discrete
 from retrograde.ops.conversion import as_tensor
+from retrograde.ops.elementary import rint
 from retrograde.ops.indexing import gather
 from retrograde.ops.random_state import Draw
 from retrograde.random._sampling import generator_of
@@ -63,9 +66,24 @@ def fractional_avg_pool(
     windows = _sequences(value, pooling_ratio, pseudo_random, seed, "fractional_avg_pool")
     x, rows, columns = windows
     x, size, weights = _equalize_windows(x, rows, columns, overlapping)
+    average = _average_integers if x._spec.dtype.kind in "iu" else _average
+    return FractionalAvgPool(average(x, size, weights), Tensor(rows), Tensor(columns))
+
+
+def _average(x: Tensor, size: Windows, weights: np.ndarray) -> Tensor:
     x = x * Tensor(weights.astype(x._spec.dtype))
-    y = apply(pooling.average_pool, (x,), {"windows": size})
-    return FractionalAvgPool(y, Tensor(rows), Tensor(columns))
+    return apply(pooling.average_pool, (x,), {"windows": size})
+
+
+def _average_integers(x: Tensor, size: Windows, weights: np.ndarray) -> Tensor:
+    """Returns quotients of integers, rounded toward zero."""
+    is_counted = Tensor((weights > 0).astype(np.float64))
+    area = math.prod(size.size)
+    sums, counts = (
+        apply(pooling.average_pool, (values,), {"windows": size}) * area
+        for values in (cast(x, dtype=np.dtype(np.float64)) * is_counted, is_counted)
+    )
+    return cast_discrete(rint(sums) / rint(counts), dtype=x._spec.dtype)
 
 
 def _sequences(

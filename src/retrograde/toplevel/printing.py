@@ -88,7 +88,7 @@ def _format(value: Any, summarize: int) -> str:
     if isinstance(value, SparseTensor):
         parts = (value.indices, value.values, value.dense_shape)
         indices, values, shape = (_format(part, summarize) for part in parts)
-        return f"SparseTensor(indices={indices}, values={values}, shape={shape})"
+        return f"'SparseTensor(indices={indices}, values={values}, shape={shape})'"
     if isinstance(value, RaggedTensor):
         return _format_ragged(value.to_list(), summarize)
     if not nest.is_nested(value):
@@ -110,8 +110,7 @@ def _format(value: Any, summarize: int) -> str:
 def _format_ragged(rows: Any, summarize: int) -> str:
     """Formats rows of different lengths; floats have six decimals, as in TensorFlow."""
     if not isinstance(rows, list):
-        shown = rows.decode(errors="replace") if isinstance(rows, bytes) else rows
-        return f"{rows:f}" if isinstance(rows, float) else repr(shown)
+        return _format_ragged_value(rows)
     if summarize < 0 or len(rows) <= 2 * summarize:
         return f"[{', '.join(_format_ragged(row, summarize) for row in rows)}]"
     ends = [
@@ -119,6 +118,17 @@ def _format_ragged(rows: Any, summarize: int) -> str:
         for row in (*rows[:summarize], *rows[len(rows) - summarize :])
     ]
     return f"[{', '.join([*ends[:summarize], '...', *ends[summarize:]])}]"
+
+
+def _format_ragged_value(value: Any) -> str:
+    if isinstance(value, bytes):
+        escaped = value.decode(errors="replace").replace("\\", r"\\").replace("'", r"\'")
+        return f"'{escaped}'"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, complex):
+        return f"({value.real:f},{value.imag:f})"
+    return f"{value:f}" if isinstance(value, float) else repr(value)
 
 
 def format_array(array: np.ndarray, summarize: int) -> str:
