@@ -10,8 +10,6 @@ from retrograde.tensorflow_shim.import_hook import retrograde_as_tensorflow
 from tools import notebooks
 
 NAMES = sorted(notebooks.gallery())
-UNRECORDED = ["burgers"]  # `python tools/notebooks.py record burgers` takes a minute of CPU time
-RECORDED = [name for name in NAMES if name not in UNRECORDED]
 
 
 def cells(name, kind="code"):
@@ -23,11 +21,11 @@ def test_every_example_is_in_the_gallery():
     assert sorted(EXAMPLES.names()) == NAMES
 
 
-def test_the_other_outputs_are_recorded():
-    assert [name for name in NAMES if not notebooks.recorded(name)[0]] == UNRECORDED
+def test_all_outputs_are_recorded():
+    assert [name for name in NAMES if not notebooks.recorded(name)[0]] == []
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_recorded_output_is_that_of_the_current_code(name):
     """If it fails, run `python tools/notebooks.py record NAME`."""
     _, digest = notebooks.recorded(name)
@@ -35,7 +33,7 @@ def test_the_recorded_output_is_that_of_the_current_code(name):
     assert digest == notebooks.digest(name)
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_has_the_printed_results_and_the_figure(name):
     *_, run, show = cells(name)
     (printed,), (figure,) = run["outputs"], show["outputs"]

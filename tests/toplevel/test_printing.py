@@ -59,7 +59,7 @@ Pair = collections.namedtuple("Pair", "x y")
         (Pair(tf.constant(1), 2), "Pair(x=1, y=2)"),
         (
             tf.sparse.from_dense([[1, 0], [0, 2]]),
-            "SparseTensor(indices=[[0 0]\n [1 1]], values=[1 2], shape=[2 2])",
+            "'SparseTensor(indices=[[0 0]\n [1 1]], values=[1 2], shape=[2 2])'",
         ),
     ],
 )
