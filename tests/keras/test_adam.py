@@ -1,4 +1,4 @@
-"""Adam in one pass is bit-for-bit identical to Keras's own step, and updates variables at once."""
+"""Adam in one pass equals the Keras step bit for bit, and commits its three values together."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_equals_kerass_own_step(name, dtype, keras_step, fused_updates):
+def test_equals_the_keras_step(name, dtype, keras_step, fused_updates):
     fused = train(OPTIMIZERS[name](), variables(dtype=dtype), dtype=dtype)
     assert fused_updates
     keras_step()
@@ -131,13 +131,13 @@ class Doubled(tf.keras.optimizers.Adam):
 @pytest.mark.parametrize(
     "create", [lambda: keras.optimizers.Adam(0.1, amsgrad=True), lambda: Doubled(0.1)]
 )
-def test_other_rules_run_kerass_step(create, fused_updates):
+def test_other_rules_run_the_keras_step(create, fused_updates):
     train(create(), variables([(3,)]))
 
     assert not fused_updates
 
 
-def test_recorded_and_stateless_steps_run_kerass_step(fused_updates):
+def test_recorded_and_stateless_steps_run_the_keras_step(fused_updates):
     parameters = variables([(3,)])
     optimizer = keras.optimizers.Adam(0.1)
     optimizer.build(parameters)
@@ -152,7 +152,7 @@ def test_recorded_and_stateless_steps_run_kerass_step(fused_updates):
     np.testing.assert_array_equal(parameters[0].numpy(), before)
 
 
-def test_half_precision_runs_kerass_step(fused_updates):
+def test_half_precision_runs_the_keras_step(fused_updates):
     results = train(keras.optimizers.Adam(0.1), variables([(3,)], "float16"), dtype="float16")
 
     assert not fused_updates

@@ -56,6 +56,7 @@ def _is_plain_step(optimizer):
 
 
 def _cell(variable):
+    """Returns the `tf.Variable` of a Keras variable, or `variable` itself."""
     return variable._value if isinstance(variable, keras_variable.Variable) else variable
 
 
@@ -87,7 +88,7 @@ def _coefficients(optimizer, learning_rate, dtype):
 
 
 def _update(cells, gradient, coefficients):
-    """Updates a variable, its momentum and its velocity at once, so that no signal divides them."""
+    """Computes a variable, its momentum and its velocity, and commits the three values together."""
     while True:
         tensors = [cell._current() for cell in cells]
         arrays = allocate("Adam", _compute, [t._array for t in tensors], gradient, coefficients)
